@@ -16,7 +16,7 @@ typedef struct dj_host_launch_options {
     size_t size;
     /* At most this many threads run blocks, the caller's included. 0: all of the pool
      * (JIT_HOST_THREADS, else the processors this process may use). */
-    uint32_t max_threads;
+    int64_t max_threads;
 } dj_host_launch_options;
 #define DJ_HOST_LAUNCH_OPTIONS_INIT DJ__SIZED(dj_host_launch_options)
 

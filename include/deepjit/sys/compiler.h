@@ -37,6 +37,10 @@ typedef struct dj_compiler_ops {
     uint32_t caps;
     const char *source_name; /* "kernel.c" */
     const char *binary_name; /* "kernel.so" */
+    /* What `flags` and `optimize_level` mean when nobody sets them. The list is
+     * NULL-terminated. */
+    const char *const *default_flags;
+    const char *default_optimize_level;
     /* Environment variables, besides PATH and the like, that these tools read and that may
      * change the binary. They are passed on and keyed. NULL-terminated. */
     const char *const *keyed_env;
