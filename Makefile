@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+# The front door; CMake does the work. `make help` lists the targets.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+WERROR ?= OFF
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+# cmake --build runs a make of its own that must not see this one's flags.
+CMAKE := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake
+CTEST = ctest --test-dir $(1) --output-on-failure -j$(JOBS) --no-tests=error $(2)
+
+.DEFAULT_GOAL := all
+.NOTPARALLEL:
+.PHONY: help all deps configure demo test test-asan test-tsan bench lint format install clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
+
+all: configure ## build everything into build/
+	@$(CMAKE) --build $(BUILD) -j$(JOBS)
+
+deps: ## install missing packages (Debian or Ubuntu, root), or say how
+	@scripts/install-deps.sh
+
+configure: deps
+	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DDEEPJIT_WERROR=$(WERROR) \
+	    --log-level=NOTICE
+
+demo: all ## build, then compile, cache, load and launch a kernel
+	@$(BUILD)/deepjit demo
+
+test: all ## build and run all tests
+	@$(call CTEST,$(BUILD))
+
+# Consumers, headers and lint see the same files whatever the sanitizer.
+test-asan: deps ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@cmake --preset asan --log-level=NOTICE
+	@$(CMAKE) --build build-asan -j$(JOBS)
+	@$(call CTEST,build-asan,-LE 'noasan|headers|lint')
+
+# ThreadSanitizer needs an address-space layout that some kernels randomise too widely.
+test-tsan: deps ## threaded tests under ThreadSanitizer
+	@cmake --preset tsan --log-level=NOTICE
+	@$(CMAKE) --build build-tsan -j$(JOBS)
+	@run=; if setarch -R true 2>/dev/null; then run='setarch -R'; fi; \
+	    $$run $(call CTEST,build-tsan,-L threaded -LE 'noasan')
+
+bench: all ## measure; JSON lines and a table
+	@$(BUILD)/deepjit bench
+
+lint: all ## formatting, clang-tidy, include edges, names, exports
+	@scripts/install-deps.sh --lint
+	@scripts/lint.sh $(BUILD)
+
+format: ## format the C sources in place
+	@scripts/format.sh -i
+
+install: all ## install below PREFIX (and DESTDIR)
+	@$(CMAKE) --install $(BUILD) --prefix "$(PREFIX)"
+
+clean: ## remove the build directories
+	@rm -rf build build-asan build-tsan build-fuzz build-debug
