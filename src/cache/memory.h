@@ -13,7 +13,8 @@
 #include <deepjit/compile.h>
 #include <stdatomic.h>
 
-/* First member of whatever is cached. */
+/* First member of whatever is cached. What holds it should start on a cache line of its own
+ * (aligned_alloc): threads on distinct values then never meet. */
 typedef struct dj__cached {
     _Atomic int64_t refs; /* the cache holds one reference while the value is in it */
     _Atomic uint64_t hits;
@@ -60,11 +61,14 @@ dj__cached *dj__memory_find(dj__memory *memory, const dj__memory_request *reques
 dj__cached *dj__memory_find_key(dj__memory *memory, const char key[33]);
 /*
  * Makes `request` find `value` from now on, and keeps a reference of its own to it, dropping
- * the least recently used value above the limit. Values whose key is new are adopted: the cache
- * frees their memory when it is destroyed. Out of memory only means that it is not cached.
+ * the least recently used value above the limit. The caller holds a reference.
+ *
+ * A value is adopted by its first insert, whatever comes of it (no memory, closed): from then
+ * on only dj__memory_destroy frees its memory, also if it was unloaded and another value for
+ * the same key has taken its place. Without memory the request is not remembered, no more.
  */
 void dj__memory_insert(dj__memory *memory, const dj__memory_request *request, dj__cached *value);
-/* Drops the cache's references; later inserts are ignored. */
+/* Drops the cache's references; later inserts only adopt. */
 void dj__memory_close(dj__memory *memory);
 
 /* Increment if not zero. */

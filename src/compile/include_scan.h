@@ -4,9 +4,10 @@
  * line by line, recursively, and reports each tracked file once, in first-seen order. It is not
  * a preprocessor: comments, #if and macros are not understood.
  *
- * Rules and texts of the original: quoted includes, blanks inside <>, an empty name or a missing
- * delimiter are "non-standard include"; a tracked file that is in no include dir is "failed to
- * open"; a cycle is "circular include". Ours on top: tracked names that are absolute, have ".."
+ * Rules and texts of the original: quoted includes, a blank after < or before >, an empty name or
+ * mismatched delimiters are "non-standard include"; a tracked file that is in no include dir is
+ * "failed to open"; a cycle is "circular include". A line without closing delimiter, a macro, a
+ * comment before < and a backslash are no includes. Ours on top: tracked names that are absolute, have ".."
  * or resolve (through links) to outside their include dir are refused.
  *
  * No state is kept between scans: any number of threads may scan, and every scan reads the files

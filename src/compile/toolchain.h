@@ -27,6 +27,9 @@ typedef struct dj__toolchain_dirs {
     const char *write;
     const char *const *read;
     size_t num_read;
+    /* What else decides which files ops->describe finds (keyed environment, PATH), as text: a
+     * memo made under another one is not used. May be NULL. */
+    const char *scope;
 } dj__toolchain_dirs;
 
 /* Forwards UNAVAILABLE from ops->locate. */
