@@ -16,14 +16,16 @@ typedef struct dj__env dj__env;
 
 /* `prefix` NULL: DJ_ only. `environment` is environ-like; NULL: the process's. INVALID_ARGUMENT
  * for an empty prefix ("environment variable prefix must not be empty"), for DJ ("DJ is reserved
- * for global environment variables") and for one that is not [A-Za-z_][A-Za-z0-9_]*. */
+ * for global environment variables") and for one that is not [A-Za-z_][A-Za-z0-9_]* or longer
+ * than 128 bytes. No other thread may change the environment meanwhile (as with getenv). */
 dj_status dj__env_create(const char *prefix, char *const *environment, dj__env **out,
                          dj_error *err);
 void dj__env_destroy(dj__env *env);
 
 /* A variable by its full name, or NULL. */
 const char *dj__env_raw(const dj__env *env, const char *name);
-/* A setting by suffix, or NULL; `name` (may be NULL) gets a buffer with the variable's name. */
+/* A setting by suffix, or NULL. `name` (may be NULL) gets the name of the variable that has the
+ * value, or, if none has, of the one to set. */
 const char *dj__env_setting(const dj__env *env, const char *suffix, char name[256]);
 /* The name a user should set: "<prefix>_<suffix>", or "DJ_<suffix>" without prefix. */
 void dj__env_name(const dj__env *env, const char *suffix, char name[256]);

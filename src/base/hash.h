@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BLAKE2b-128 (names, keys) and XXH3-128/64 (damage, tables). */
+/* BLAKE2b-128 (names, keys) and XXH3-128/64 (damage, tables). The first BLAKE2b of a process
+ * initialises libsodium, which picks the fastest code for this processor. */
 #ifndef DJ_BASE_HASH_H
 #define DJ_BASE_HASH_H
 

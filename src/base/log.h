@@ -5,7 +5,9 @@
 
 #include <deepjit/base.h>
 
-/* Caller memory, no lock: a message is one callback or one write(2). */
+/* Caller memory, no lock: a message is one callback or one write(2), so lines of several threads
+ * and processes do not mix up to PIPE_BUF bytes. Longer messages are allowed; without memory for
+ * one it is cut and ends in "...". */
 typedef struct dj__log {
     dj_log_fn fn; /* NULL: stderr, as "deepjit: warning: ..." */
     void *user;
@@ -14,6 +16,7 @@ typedef struct dj__log {
 
 /* True if a message of this level would be shown. `log` may be NULL (nothing is shown). */
 bool dj__log_on(const dj__log *log, dj_log_level level);
+/* Keeps errno. */
 void dj__log_write(dj__log *log, dj_log_level level, const char *format, ...) DJ_PRINTF(3, 4);
 /* "off", "error", "warn", "info", "debug" (any case); false if it is none of these. */
 bool dj__log_parse_level(const char *text, dj_log_level *out);

@@ -35,7 +35,8 @@ void dj__strbuf_clear(dj__strbuf *buf);
 dj_status dj__strbuf_ok(const dj__strbuf *buf, dj_error *err);
 /* The text, never NULL. */
 const char *dj__strbuf_str(const dj__strbuf *buf);
-/* Hands the memory to the caller (free(3)) and leaves the buffer empty; NULL after a failure. */
+/* Hands the memory to the caller (free(3)) and leaves the buffer empty. NULL after a failure,
+ * which dj__strbuf_ok still reports. */
 char *dj__strbuf_steal(dj__strbuf *buf);
 
 typedef struct dj__strlist {
@@ -57,5 +58,10 @@ const char *const *dj__strlist_items(const dj__strlist *list);
 
 /* "<format>" in fresh memory, NULL without memory. */
 char *dj__format(const char *format, ...) DJ_PRINTF(1, 2);
+/* Puts "..." at the end of a text that fills `text[size]` because it was cut there; never leaves
+ * a part of a UTF-8 sequence. */
+void dj__mark_cut(char *text, size_t size);
+/* Equal but for the case of ASCII letters, whatever the locale. */
+bool dj__equal_nocase(const char *a, const char *b);
 
 #endif
