@@ -29,8 +29,8 @@ void dj__flights_after_fork(dj__flights *flights);
  */
 dj_status dj__flight_join(dj__flights *flights, const char key[33], dj_cancel *cancel,
                           dj__flight **flight, bool *lead, void **result, dj_error *err);
-/* `result` is borrowed: followers retain it before this returns. `waiters` (may be NULL) gets
- * how many shared it. */
+/* `result` (not NULL with OK) is borrowed: it is retained for the followers before this returns.
+ * `waiters` (may be NULL) gets how many shared it. */
 void dj__flight_land(dj__flights *flights, dj__flight *flight, dj_status status, void *result,
                      const dj_error *err, unsigned *waiters);
 
