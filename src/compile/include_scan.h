@@ -29,8 +29,9 @@ typedef struct dj__scan_config {
 typedef void (*dj__scan_fn)(void *user, const char *name, const char *path, const void *data,
                             size_t size);
 
-/* INVALID_ARGUMENT, with "<file>:<line>:" before the message; IO if a file cannot be read. With
- * no prefixes nothing is scanned and OK is returned. */
+/* INVALID_ARGUMENT, with "<file>:<line>:" before the message ("<source>" for the source); PERMISSION
+ * or IO if a file cannot be read. A tracked file has at most 64 MiB. With no prefixes nothing is
+ * scanned and OK is returned. */
 dj_status dj__include_scan(const dj__scan_config *config, const char *source, size_t size,
                            dj__scan_fn visit, void *user, dj_error *err);
 
