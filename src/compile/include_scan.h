@@ -7,8 +7,8 @@
  * Rules and texts of the original: quoted includes, a blank after < or before >, an empty name or
  * mismatched delimiters are "non-standard include"; a tracked file that is in no include dir is
  * "failed to open"; a cycle is "circular include". A line without closing delimiter, a macro, a
- * comment before < and a backslash are no includes. Ours on top: tracked names that are absolute, have ".."
- * or resolve (through links) to outside their include dir are refused.
+ * comment before < and a backslash are no includes. Ours on top: tracked names that are absolute,
+ * have ".." or resolve (through links) to outside their include dir are refused.
  *
  * No state is kept between scans: any number of threads may scan, and every scan reads the files
  * as they are now.
@@ -29,9 +29,9 @@ typedef struct dj__scan_config {
 typedef void (*dj__scan_fn)(void *user, const char *name, const char *path, const void *data,
                             size_t size);
 
-/* INVALID_ARGUMENT, with "<file>:<line>:" before the message ("<source>" for the source); PERMISSION
- * or IO if a file cannot be read. A tracked file has at most 64 MiB. With no prefixes nothing is
- * scanned and OK is returned. */
+/* INVALID_ARGUMENT, with "<file>:<line>:" before the message ("<source>" for the source);
+ * PERMISSION or IO if a file cannot be read. A tracked file has at most 64 MiB. With no prefixes
+ * nothing is scanned and OK is returned. */
 dj_status dj__include_scan(const dj__scan_config *config, const char *source, size_t size,
                            dj__scan_fn visit, void *user, dj_error *err);
 
