@@ -15,7 +15,7 @@ typedef struct dj__process {
     const char *dir;         /* working directory; NULL: the caller's */
     int64_t timeout_ms;      /* <= 0: none */
     dj_cancel *cancel;       /* may be NULL */
-    size_t output_limit;     /* bytes of output kept: head and tail, a note between them */
+    size_t output_limit; /* bytes of output kept: head and tail, a note between them; 0: 1 MiB */
 } dj__process;
 
 typedef struct dj__process_result {
