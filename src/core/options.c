@@ -334,6 +334,47 @@ dj_status dj__options_from_env(dj_option_scope scope, const dj__env *env, void *
     return DJ_OK;
 }
 
+void dj__options_json(dj_option_scope scope, const void *options, dj__json *json)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const option_row *row = &option_table[i];
+        if (row->pub.scope != scope) {
+            continue;
+        }
+        dj__json_key(json, row->pub.name);
+        if (!option_is_set(row, options)) {
+            dj__json_null(json);
+            continue;
+        }
+        const void *field = option_const_field(row, options);
+        switch (row->pub.type) {
+        case DJ_TYPE_TRI:
+            dj__json_bool(json, option_tri(row, options) == DJ_ON);
+            break;
+        case DJ_TYPE_INT:
+            dj__json_int(json, *(const int64_t *)field);
+            break;
+        case DJ_TYPE_STRING:
+            dj__json_string(json, option_string(row, options));
+            break;
+        case DJ_TYPE_LIST: {
+            const option_list *list = field;
+            dj__json_strings(json, list->items, list->count);
+            break;
+        }
+        case DJ_TYPE_DIM3: {
+            const dj_dim3 *dim = field;
+            dj__json_begin_array(json);
+            dj__json_uint(json, dim->x);
+            dj__json_uint(json, dim->y);
+            dj__json_uint(json, dim->z);
+            dj__json_end_array(json);
+            break;
+        }
+        }
+    }
+}
+
 /* ---- raw requests ----------------------------------------------------------------------- */
 
 static bool option_string_equal(const char *a, const char *b)

@@ -4,6 +4,7 @@
 #define DJ_CORE_OPTIONS_H
 
 #include "base/env.h"
+#include "base/json.h"
 #include <deepjit/launch.h>
 
 size_t dj__option_count(void);
@@ -26,6 +27,9 @@ void dj__options_inherit(dj_option_scope scope, void *options, const void *defau
  * keeps what LIST rows point to. */
 dj_status dj__options_from_env(dj_option_scope scope, const dj__env *env, void *options,
                                dj__strlist *lists, dj_error *err);
+
+/* All rows of `scope` as members of the open object; unset ones are null. */
+void dj__options_json(dj_option_scope scope, const void *options, dj__json *json);
 
 /* Keyed rows only: what makes two raw compile requests the same. */
 bool dj__compile_options_equal(const dj_compile_options *a, const dj_compile_options *b);

@@ -24,7 +24,7 @@ typedef struct dj_compile_job {
     size_t num_flags;
     const char *const *includes; /* relative to dir, in search order, the prelude last */
     size_t num_includes;
-    bool debug_info;
+    const char *debug_dir;       /* what debug information calls `dir`; NULL without any */
     bool dump_asm;
     int64_t timeout_ms;         /* of each tool */
     dj_cancel *cancel;          /* may be NULL */

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* dj_compile and dj_build: memory, then store, then compiler. */
+#include "base/error.h"
+#include "core/core.h"
+#include "core/options.h"
+#include <string.h>
+
+static const dj_compile_options compile_unset = {.size = sizeof(compile_unset)};
+
+static void compile_give_log(const dj_compile_options *options, const char *log, size_t size)
+{
+    if (options->on_log != NULL && size > 0) {
+        options->on_log(options->on_log_user, log, size);
+    }
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+/* Bytes that verified but that the driver refuses are never removed: another driver may well
+ * take them. One private rebuild tells a stale binary from an impossible one. */
+static dj_status compile_rebuild(dj_runtime *runtime, const dj__request *request,
+                                 dj_kernel **kernel, dj_error *err)
+{
+    dj__log_write(&runtime->log, DJ_LOG_WARN,
+                  "%s: the driver refuses the cached binary (%s); "
+                  "building it once more",
+                  request->tag, err != NULL ? err->message : "incompatible");
+    dj_artifact *artifact = NULL;
+    dj_status status = dj__artifact_private(runtime, request, &artifact, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    status = dj__kernel_load(runtime, request, artifact, kernel, err);
+    if (status == DJ_INCOMPATIBLE) {
+        dj__error_prefix(err, "refused again after a rebuild with %s (%s)",
+                         runtime->toolchain.version, runtime->toolchain.path);
+    }
+    dj__artifact_drop(artifact);
+    return status;
+}
+
+static dj_status compile_load(dj_runtime *runtime, const dj__request *request, bool may_build,
+                              bool *stable, dj_kernel **kernel, dj_error *err)
+{
+    dj_artifact *artifact = NULL;
+    dj_status status =
+        dj__artifact_obtain(runtime, request, DJ_VERIFY_BINARY, may_build, &artifact, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    *stable = !artifact->unstable;
+    status = dj__kernel_load(runtime, request, artifact, kernel, err);
+    if (status == DJ_INCOMPATIBLE && artifact->hit && may_build) {
+        status = compile_rebuild(runtime, request, kernel, err);
+    }
+    dj__artifact_drop(artifact);
+    return status;
+}
+
+static dj_kernel *compile_find_key(dj_runtime *runtime, const dj__request *request)
+{
+    dj__cached *hit = dj__memory_find_key(runtime->memory, request->key);
+    if (hit != NULL) {
+        atomic_fetch_add_explicit(&runtime->counters.key_hits, 1, memory_order_relaxed);
+    }
+    return (dj_kernel *)(void *)hit;
+}
+
+static dj_status compile_lead(dj_runtime *runtime, const dj__memory_request *raw,
+                              const dj__request *request, bool may_build, dj_kernel **kernel,
+                              dj_error *err)
+{
+    *kernel = compile_find_key(runtime, request);
+    bool stable = true;
+    const dj_status status =
+        *kernel != NULL ? DJ_OK : compile_load(runtime, request, may_build, &stable, kernel, err);
+    if (status == DJ_OK && stable) {
+        (*kernel)->adopted = true;
+        dj__memory_insert(runtime->memory, raw, &(*kernel)->cached);
+    }
+    return status;
+}
+
+static dj_status compile_key(dj_runtime *runtime, const dj__memory_request *raw,
+                             const dj__request *request, dj_kernel **kernel, dj_error *err)
+{
+    dj__flight *flight = NULL;
+    bool lead = false;
+    void *result = NULL;
+    dj_status status = dj__flight_join(runtime->kernel_flights, request->key,
+                                       request->options.cancel, &flight, &lead, &result, err);
+    if (!lead) {
+        *kernel = result;
+        return status;
+    }
+    dj_error own = DJ_ERROR_INIT;
+    unsigned waiters = 0;
+    status = compile_lead(runtime, raw, request, true, kernel, &own);
+    dj__flight_land(runtime->kernel_flights, flight, status, *kernel, &own, &waiters);
+    atomic_fetch_add_explicit(&runtime->counters.waits, waiters, memory_order_relaxed);
+    if (status != DJ_OK && err != NULL) {
+        *err = own;
+    }
+    return status;
+}
+
+/* Calls `attempt` with the request keyed by each recorded identity until one is found. */
+typedef dj_status (*compile_attempt_fn)(dj_runtime *runtime, void *user, dj__request *request,
+                                        dj_error *err);
+
+static dj_status compile_recorded(dj_runtime *runtime, dj__request *request,
+                                  compile_attempt_fn attempt, void *user, dj_error *err)
+{
+    dj__strlist identities;
+    dj__strlist_init(&identities);
+    dj_error ignored = DJ_ERROR_INIT;
+    dj_status status = dj__runtime_recorded(runtime, &identities, &ignored);
+    bool found = false;
+    for (size_t i = 0; status == DJ_OK && !found && i < identities.count; i++) {
+        status = dj__request_key(runtime, request, identities.items[i], NULL, NULL, err);
+        if (status != DJ_OK) {
+            break;
+        }
+        status = attempt(runtime, user, request, &ignored);
+        found = status == DJ_OK;
+        if (status == DJ_NOT_FOUND) {
+            status = DJ_OK;
+        }
+        if (found) {
+            dj__log_write(&runtime->log, DJ_LOG_INFO,
+                          "%s: no toolchain here; served by the recorded identity %s", request->tag,
+                          identities.items[i]);
+        }
+    }
+    dj__strlist_fini(&identities);
+    return found ? DJ_OK : DJ_UNAVAILABLE;
+}
+
+typedef struct compile_kernel_user {
+    const dj__memory_request *raw;
+    dj_kernel *kernel;
+} compile_kernel_user;
+
+static dj_status compile_attempt_kernel(dj_runtime *runtime, void *user, dj__request *request,
+                                        dj_error *err)
+{
+    compile_kernel_user *want = user;
+    return compile_lead(runtime, want->raw, request, false, &want->kernel, err);
+}
+
+static dj_status compile_request(dj_runtime *runtime, const dj__memory_request *raw,
+                                 dj__request *request, dj_kernel **kernel, dj_error *err)
+{
+    const dj__toolchain *toolchain = NULL;
+    dj_status status = dj__runtime_toolchain(runtime, &toolchain, err);
+    if (status == DJ_OK) {
+        status = dj__request_key(runtime, request, toolchain->identity, NULL, NULL, err);
+        return status != DJ_OK ? status : compile_key(runtime, raw, request, kernel, err);
+    }
+    if (status == DJ_UNAVAILABLE) {
+        compile_kernel_user want = {raw, NULL};
+        status = compile_recorded(runtime, request, compile_attempt_kernel, &want, err);
+        *kernel = want.kernel;
+    }
+    return status;
+}
+
+static dj_status compile_miss(dj_runtime *runtime, const char *tag, const dj__memory_request *raw,
+                              dj_kernel **out, dj_error *err)
+{
+    dj__request request;
+    dj_status status =
+        dj__request_init(runtime, tag, raw->source, raw->size, raw->options, &request, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    dj_kernel *kernel = NULL;
+    status = compile_request(runtime, raw, &request, &kernel, err);
+    if (status == DJ_OK) {
+        compile_give_log(&request.options, kernel->log, kernel->log_size);
+        *out = kernel;
+    }
+    dj__request_fini(&request);
+    return status;
+}
+
+dj_status dj_compile(dj_runtime *runtime, const char *tag, const char *source, size_t size,
+                     const dj_compile_options *options, dj_kernel **out, dj_error *err)
+{
+    if (out == NULL) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "dj_compile: out must not be NULL");
+    }
+    *out = NULL;
+    dj_status status = dj__check_call(runtime, tag, source, size, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    dj_compile_options imported;
+    if (options == NULL) {
+        options = &compile_unset;
+    } else if (options->size != sizeof(*options)) {
+        status =
+            dj__options_import(options, &imported, sizeof(imported), "dj_compile_options", err);
+        if (status != DJ_OK) {
+            return status;
+        }
+        options = &imported;
+    }
+    const uint64_t seed = options == &compile_unset ? 0 : dj__compile_options_hash(options);
+    const dj__memory_request raw = {source != NULL ? source : "", size, options,
+                                    dj__memory_hash(source, size, seed)};
+    if (!atomic_load_explicit(&runtime->lost_device, memory_order_relaxed)) {
+        dj_kernel *kernel = (dj_kernel *)(void *)dj__memory_find(runtime->memory, &raw);
+        if (kernel != NULL) {
+            compile_give_log(options, kernel->log, kernel->log_size);
+            *out = kernel;
+            return DJ_OK;
+        }
+    }
+    return compile_miss(runtime, tag, &raw, out, err);
+}
+
+/* ---- artifacts -------------------------------------------------------------------------- */
+
+static dj_status compile_attempt_artifact(dj_runtime *runtime, void *user, dj__request *request,
+                                          dj_error *err)
+{
+    return dj__artifact_obtain(runtime, request, DJ_VERIFY_ALL, false, user, err);
+}
+
+static dj_status compile_artifact(dj_runtime *runtime, dj__request *request, dj_artifact **out,
+                                  dj_error *err)
+{
+    const dj__toolchain *toolchain = NULL;
+    dj_status status = dj__runtime_toolchain(runtime, &toolchain, err);
+    if (status == DJ_OK) {
+        status = dj__request_key(runtime, request, toolchain->identity, NULL, NULL, err);
+        return status != DJ_OK
+                   ? status
+                   : dj__artifact_obtain(runtime, request, DJ_VERIFY_ALL, true, out, err);
+    }
+    if (status == DJ_UNAVAILABLE) {
+        status = compile_recorded(runtime, request, compile_attempt_artifact, out, err);
+    }
+    return status;
+}
+
+dj_status dj_build(dj_runtime *runtime, const char *tag, const char *source, size_t size,
+                   const dj_compile_options *options, dj_artifact **out, dj_error *err)
+{
+    if (out == NULL) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "dj_build: out must not be NULL");
+    }
+    *out = NULL;
+    dj_status status = dj__check_call(runtime, tag, source, size, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    dj__request request;
+    status = dj__request_init(runtime, tag, source, size, options, &request, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    status = compile_artifact(runtime, &request, out, err);
+    if (status == DJ_OK) {
+        compile_give_log(&request.options, (*out)->entry.log, (*out)->entry.log_size);
+    }
+    dj__request_fini(&request);
+    return status;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* From a call's arguments to a request with every default filled in. */
+#include "base/error.h"
+#include "core/core.h"
+#include "core/options.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAG_LIMIT = 128 };
+#define SOURCE_LIMIT ((size_t)64 << 20)
+
+/* Runs on every call, hits included: no library call per character. */
+static bool request_tag_ok(const char *tag)
+{
+    size_t i = 0;
+    for (; tag[i] != '\0'; i++) {
+        const char c = tag[i];
+        const bool word =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        if (!word || i >= TAG_LIMIT) {
+            return false;
+        }
+    }
+    return i > 0;
+}
+
+dj_status dj__check_call(const dj_runtime *runtime, const char *tag, const char *source,
+                         size_t size, dj_error *err)
+{
+    if (runtime == NULL) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "runtime must not be NULL");
+    }
+    if (tag == NULL) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "cache tag must not be NULL");
+    }
+    if (!request_tag_ok(tag)) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "cache tag must contain only letters, digits, or underscores (1 to %d): "
+                        "'%.200s'",
+                        TAG_LIMIT, tag);
+    }
+    if (source == NULL && size != 0) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "source is NULL but its size is %zu", size);
+    }
+    if (size > SOURCE_LIMIT) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "source has %zu bytes, at most %zu are allowed",
+                        size, SOURCE_LIMIT);
+    }
+    return DJ_OK;
+}
+
+/* `flags` replaces the default list; append_flags extends only the default one. */
+static dj_status request_base_flags(const dj_runtime *runtime, dj__request *request, dj_error *err)
+{
+    dj_compile_options *options = &request->options;
+    if (options->flags != NULL) {
+        return DJ_OK;
+    }
+    for (const char *const *flag = runtime->backend->compiler->default_flags; *flag != NULL;
+         flag++) {
+        dj__strlist_add(&request->base_flags, *flag);
+    }
+    dj__strlist_add_all(&request->base_flags, dj__strlist_items(&runtime->config.append_flags),
+                        runtime->config.append_flags.count);
+    options->flags = dj__strlist_items(&request->base_flags);
+    options->num_flags = request->base_flags.count;
+    return dj__strlist_ok(&request->base_flags, err);
+}
+
+static void request_builtin_defaults(const dj_runtime *runtime, dj_compile_options *options)
+{
+    const dj_compile_options builtin = {
+        .size = sizeof(builtin),
+        .optimize_level = runtime->backend->compiler->default_optimize_level,
+        .debug_info = DJ_OFF,
+        .fast_math = DJ_OFF,
+        .dump_asm = DJ_OFF,
+        .post_hook = "",
+    };
+    dj__options_inherit(DJ_SCOPE_COMPILE, options, &builtin);
+}
+
+static dj_status request_arch(dj_runtime *runtime, dj__request *request, dj_error *err)
+{
+    if (request->options.arch != NULL) {
+        request->arch = request->options.arch;
+        return DJ_OK;
+    }
+    dj_driver *driver = NULL;
+    dj_status status = dj__runtime_driver(runtime, &driver, err);
+    if (status == DJ_OK) {
+        request->device.size = sizeof(request->device);
+        status = runtime->backend->driver->device_info(driver, &request->device, err);
+    }
+    request->arch = request->device.arch;
+    return status;
+}
+
+static dj_status request_fill(dj_runtime *runtime, dj__request *request, dj_error *err)
+{
+    const dj_compile_options *defaults = runtime->config.compile_defaults;
+    dj__options_inherit(DJ_SCOPE_COMPILE, &request->options, defaults);
+    if (request->options.on_log == NULL) {
+        request->options.on_log = defaults->on_log;
+        request->options.on_log_user = defaults->on_log_user;
+    }
+    request_builtin_defaults(runtime, &request->options);
+    dj_status status = request_base_flags(runtime, request, err);
+    if (status == DJ_OK) {
+        status = request_arch(runtime, request, err);
+    }
+    dj_compiler *compiler = NULL;
+    if (status == DJ_OK) {
+        status = dj__runtime_compiler(runtime, &compiler, err);
+    }
+    if (status == DJ_OK) {
+        status = runtime->backend->compiler->flags(compiler, &request->options, request->arch,
+                                                   &request->flags, err);
+    }
+    if (status == DJ_OK) {
+        status = dj__strlist_ok(&request->flags, err);
+    }
+    if (status == DJ_OK && request->options.post_hook[0] != '\0') {
+        status = dj__hook_read(runtime, request->options.post_hook, &request->hook_path,
+                               &request->hook_data, &request->hook_size, err);
+    }
+    if (status == DJ_OK && request->options.debug_info == DJ_ON &&
+        runtime->settings.num_cache_dir > 0) {
+        request->source_dir = dj__format("%s/src", runtime->settings.cache_dir[0]);
+        status = request->source_dir != NULL ? DJ_OK : dj__fail_memory(err);
+    }
+    return status;
+}
+
+dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *source, size_t size,
+                           const dj_compile_options *options, dj__request *out, dj_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    dj__strlist_init(&out->base_flags);
+    dj__strlist_init(&out->flags);
+    out->tag = tag;
+    out->source = source != NULL ? source : "";
+    out->size = size;
+    dj_status status =
+        dj__options_import(options, &out->options, sizeof(out->options), "dj_compile_options", err);
+    if (status == DJ_OK) {
+        status = dj__options_validate(DJ_SCOPE_COMPILE, &out->options, err);
+    }
+    if (status == DJ_OK) {
+        status = request_fill(runtime, out, err);
+    }
+    if (status != DJ_OK) {
+        dj__request_fini(out);
+    }
+    return status;
+}
+
+void dj__request_fini(dj__request *request)
+{
+    dj__strlist_fini(&request->base_flags);
+    dj__strlist_fini(&request->flags);
+    free(request->hook_path);
+    free(request->hook_data);
+    free(request->source_dir);
+    memset(request, 0, sizeof(*request));
+}
