@@ -22,7 +22,7 @@ typedef struct env_variable {
 } env_variable;
 
 struct dj__env {
-    char *prefix; /* NULL: only the global one */
+    char prefix[ENV_PREFIX_MAX + 1]; /* "": only the global one */
     char *block;
     env_variable *variables;
     size_t count;
@@ -127,10 +127,12 @@ dj_status dj__env_create(const char *prefix, char *const *environment, dj__env *
     if (env == NULL) {
         return dj__fail_memory(err);
     }
-    if ((prefix != NULL && (env->prefix = strdup(prefix)) == NULL) ||
-        (environment != NULL && !env_copy_texts(env, environment))) {
+    if (environment != NULL && !env_copy_texts(env, environment)) {
         dj__env_destroy(env);
         return dj__fail_memory(err);
+    }
+    if (prefix != NULL) {
+        memcpy(env->prefix, prefix, strlen(prefix) + 1);
     }
     env_sort(env);
     *out = env;
@@ -142,7 +144,6 @@ void dj__env_destroy(dj__env *env)
     if (env == NULL) {
         return;
     }
-    free(env->prefix);
     free(env->block);
     free(env->variables);
     free(env);
@@ -165,7 +166,7 @@ static void env_put_name(char name[ENV_NAME_SIZE], const char *prefix, const cha
 
 void dj__env_name(const dj__env *env, const char *suffix, char name[256])
 {
-    env_put_name(name, env->prefix != NULL ? env->prefix : env_global_prefix, suffix);
+    env_put_name(name, env->prefix[0] != '\0' ? env->prefix : env_global_prefix, suffix);
 }
 
 const char *dj__env_setting(const dj__env *env, const char *suffix, char name[256])
@@ -174,7 +175,7 @@ const char *dj__env_setting(const dj__env *env, const char *suffix, char name[25
     char *where = name != NULL ? name : buffer;
     dj__env_name(env, suffix, where);
     const char *value = dj__env_raw(env, where);
-    if (value == NULL && env->prefix != NULL) {
+    if (value == NULL && env->prefix[0] != '\0') {
         env_put_name(where, env_global_prefix, suffix);
         value = dj__env_raw(env, where);
         if (value == NULL) {

@@ -19,7 +19,7 @@ bool dj__cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t d
 /* Starts a thread that handles no signals but its own faults (SIGSEGV and the like, so that the
  * host's crash reports work). The name is cut to 15 bytes. 0 or an errno value. */
 int dj__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
-/* Processors this process may run on, at least 1. */
+/* Processors that the calling thread, and threads it starts, may run on; at least 1. */
 unsigned dj__cpu_count(void);
 
 /*
