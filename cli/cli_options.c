@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The option groups that commands share. What compilations can be told comes from the library's
+ * option table: --name=value for each of its rows, dashes for underscores.
+ */
+#include "cli.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    KEY_BACKEND = 0x1000,
+    KEY_ENV_PREFIX,
+    KEY_CACHE_DIR,
+    KEY_TAG,
+    KEY_TRACK,
+    KEY_FLAG,
+    KEY_LIBRARY_ROOT,
+    KEY_SIGNATURE,
+    KEY_TABLE /* + row; last */
+};
+enum { TABLE_LIMIT = 96, NAME_LIMIT = 48 };
+
+static const struct argp_option runtime_options[] = {
+    {NULL, 0, NULL, 0, "Where to look:", 20},
+    {"backend", KEY_BACKEND, "NAME", 0, "Back end to use (default: the first available)", 0},
+    {"cache-dir", KEY_CACHE_DIR, "DIR", 0, "Cache root to use instead of the configured ones", 0},
+    {"env-prefix", KEY_ENV_PREFIX, "NAME", 0,
+     "Read settings from NAME_... first, as a library with this prefix does", 0},
+    {0},
+};
+
+static error_t runtime_parse(int key, char *arg, struct argp_state *state)
+{
+    cli_runtime_options *const options = state->input;
+    switch (key) {
+    case KEY_BACKEND:
+        options->backend = arg;
+        return 0;
+    case KEY_ENV_PREFIX:
+        options->env_prefix = arg;
+        return 0;
+    case KEY_CACHE_DIR:
+        if (arg[0] == '\0' || strchr(arg, ':') != NULL) {
+            argp_error(state, "--cache-dir needs a name without ':'");
+        }
+        options->cache_dir = arg;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_runtime_argp = {.options = runtime_options, .parser = runtime_parse};
+
+static int report_backend_missing(const char *name)
+{
+    cli_buffer known = {0};
+    for (size_t i = 0; dj_backend_at(i) != NULL; i++) {
+        cli_buffer_printf(&known, "%s%s", i > 0 ? ", " : "", dj_backend_name(dj_backend_at(i)));
+    }
+    cli_error("back end '%s' is not in this build of DeepJIT %s; looked at its list: %s\n"
+              "use --backend with one of these, or install a build that has '%s'",
+              name, dj_version(), known.size > 0 ? known.data : "(empty)", name);
+    cli_buffer_fini(&known);
+    return CLI_UNAVAILABLE;
+}
+
+static bool use_cache_dir(const cli_runtime_options *options)
+{
+    char *const dir = cli_absolute(options->cache_dir);
+    if (dir == NULL) {
+        return false;
+    }
+    const char *const prefix = options->env_prefix != NULL ? options->env_prefix : "DJ";
+    char *const name = cli_format("%s_JIT_CACHE_DIR", prefix);
+    const bool ok = strchr(dir, ':') == NULL && setenv(name, dir, 1) == 0;
+    if (!ok) {
+        cli_error("cannot use %s as cache root: its name must not contain ':'", dir);
+    }
+    free(name);
+    free(dir);
+    return ok;
+}
+
+int cli_open_runtime(const cli_runtime_options *options, dj_config *config, dj_runtime **out)
+{
+    dj_config empty = DJ_CONFIG_INIT;
+    if (config == NULL) {
+        config = &empty;
+    }
+    *out = NULL;
+    const dj_backend *backend = NULL;
+    if (options->backend != NULL) {
+        backend = dj_backend_find(options->backend);
+        if (backend == NULL) {
+            return report_backend_missing(options->backend);
+        }
+    }
+    if (options->cache_dir != NULL && !use_cache_dir(options)) {
+        return CLI_FAILURE;
+    }
+    config->env_prefix = options->env_prefix;
+    dj_error err = DJ_ERROR_INIT;
+    if (dj_runtime_create(backend, config, out, &err) != DJ_OK) {
+        return cli_fail(&err);
+    }
+    return CLI_DONE;
+}
+
+static const struct argp_option compile_fixed_options[] = {
+    {NULL, 0, NULL, 0, "What to compile:", 1},
+    {"tag", KEY_TAG, "NAME", 0, "Readable part of the entry's name (default: the file's)", 0},
+    {NULL, 'I', "DIR", 0, "Directory for #include, searched in order; may be repeated", 0},
+    {"track", KEY_TRACK, "PREFIX", 0,
+     "The content of #include <PREFIX...> enters the key; may be repeated", 0},
+    {"flag", KEY_FLAG, "FLAG", 0, "Compiler flag, after the default ones; may be repeated", 0},
+    {"library-root", KEY_LIBRARY_ROOT, "DIR", 0, "Directory under which post hooks are found", 0},
+    {"signature", KEY_SIGNATURE, "TEXT", 0, "Text that enters the key, such as a version", 0},
+    {"verbose", 'v', NULL, 0, "Show the compiler's output on standard error", 0},
+    {NULL, 0, NULL, 0, "How to compile:", 2},
+};
+enum { FIXED_COUNT = sizeof compile_fixed_options / sizeof compile_fixed_options[0] };
+
+static cli_strings *compile_list(cli_compile_options *options, const char *name)
+{
+    if (strcmp(name, "flags") == 0) {
+        return &options->flags;
+    }
+    return strcmp(name, "extra_flags") == 0 ? &options->extra_flags : NULL;
+}
+
+static void compile_set_row(cli_compile_options *options, const dj_option *row, const char *text,
+                            const struct argp_state *state)
+{
+    if (row->type == DJ_TYPE_LIST) {
+        cli_strings *const list = compile_list(options, row->name);
+        if (list == NULL) {
+            argp_error(state, "%s cannot be given on the command line", row->name);
+        }
+        cli_strings_add(list, text);
+        return;
+    }
+    cli_set_option(state, row->scope, row->name, text, &options->options);
+}
+
+static error_t compile_parse(int key, char *arg, struct argp_state *state)
+{
+    cli_compile_options *const options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->runtime;
+        return 0;
+    case KEY_TAG:
+        options->tag = arg;
+        return 0;
+    case 'I':
+        cli_strings_add(&options->include_dirs, arg);
+        return 0;
+    case KEY_TRACK:
+        cli_strings_add(&options->prefixes, arg);
+        return 0;
+    case KEY_FLAG:
+        cli_strings_add(&options->extra_flags, arg);
+        return 0;
+    case KEY_LIBRARY_ROOT:
+        options->library_root = arg;
+        return 0;
+    case KEY_SIGNATURE:
+        options->signature = arg;
+        return 0;
+    case 'v':
+        options->verbose = true;
+        return 0;
+    default:
+        if (key >= KEY_TABLE && key < KEY_TABLE + TABLE_LIMIT) {
+            const dj_option *const row = dj_option_at((size_t)(key - KEY_TABLE));
+            compile_set_row(options, row, arg != NULL ? arg : "true", state);
+            return 0;
+        }
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* What cli_compile_argp returns is the first member. */
+typedef struct compile_group {
+    struct argp argp;
+    struct argp_child children[2];
+    struct argp_option options[FIXED_COUNT + TABLE_LIMIT + 1];
+    char names[TABLE_LIMIT][NAME_LIMIT];
+} compile_group;
+
+static const char *row_argument(const dj_option *row)
+{
+    switch (row->type) {
+    case DJ_TYPE_TRI:
+        return "BOOL";
+    case DJ_TYPE_INT:
+        return "N";
+    case DJ_TYPE_LIST:
+        return "FLAG";
+    case DJ_TYPE_DIM3:
+        return "X[,Y,Z]";
+    case DJ_TYPE_STRING:
+        break;
+    }
+    return "TEXT";
+}
+
+struct argp *cli_compile_argp(void)
+{
+    compile_group *const group = cli_alloc(1, sizeof *group);
+    memcpy(group->options, compile_fixed_options, sizeof compile_fixed_options);
+    size_t count = FIXED_COUNT;
+    const dj_option *row;
+    for (size_t i = 0; i < TABLE_LIMIT && (row = dj_option_at(i)) != NULL; i++) {
+        if (row->scope != DJ_SCOPE_COMPILE || strlen(row->name) >= NAME_LIMIT) {
+            continue;
+        }
+        char *const name = group->names[i];
+        for (size_t k = 0; row->name[k] != '\0'; k++) {
+            name[k] = row->name[k];
+            if (name[k] == '_') {
+                name[k] = '-';
+            }
+        }
+        const int optional = row->type == DJ_TYPE_TRI ? OPTION_ARG_OPTIONAL : 0;
+        group->options[count++] = (struct argp_option){
+            name, KEY_TABLE + (int)i, row_argument(row), optional, row->doc, 0};
+    }
+    group->children[0] = (struct argp_child){&cli_runtime_argp, 0, NULL, 0};
+    group->argp = (struct argp){
+        .options = group->options, .parser = compile_parse, .children = group->children};
+    return &group->argp;
+}
+
+void cli_compile_init(cli_compile_options *options)
+{
+    *options = (cli_compile_options){.options = DJ_COMPILE_OPTIONS_INIT};
+}
+
+void cli_compile_fini(cli_compile_options *options)
+{
+    cli_strings_fini(&options->include_dirs);
+    cli_strings_fini(&options->prefixes);
+    cli_strings_fini(&options->flags);
+    cli_strings_fini(&options->extra_flags);
+}
+
+void cli_set_option(const struct argp_state *state, dj_option_scope scope, const char *name,
+                    const char *text, void *options)
+{
+    const dj_option *row;
+    for (size_t i = 0; (row = dj_option_at(i)) != NULL; i++) {
+        if (row->scope == scope && strcmp(row->name, name) == 0) {
+            dj_error err = DJ_ERROR_INIT;
+            if (dj_option_parse(row, text, options, &err) != DJ_OK) {
+                argp_error(state, "%s", err.message);
+            }
+            return;
+        }
+    }
+    argp_error(state, "this library has no option '%s'", name);
+}
+
+static char *tag_from_file(const char *file)
+{
+    if (strcmp(file, "-") == 0) {
+        return cli_format("stdin");
+    }
+    const char *const slash = strrchr(file, '/');
+    char *const tag = cli_format("%s", slash != NULL ? slash + 1 : file);
+    char *const dot = strrchr(tag, '.');
+    if (dot != NULL && dot != tag) {
+        *dot = '\0';
+    }
+    for (char *c = tag; *c != '\0'; c++) {
+        const bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+                           (*c >= 'a' && *c <= 'z') || *c == '_';
+        if (!plain) {
+            *c = '_';
+        }
+    }
+    if (strlen(tag) > 128) {
+        tag[128] = '\0';
+    }
+    return tag;
+}
+
+static void job_log(void *user, const char *text, size_t size)
+{
+    cli_buffer_append(user, text, size);
+}
+
+static int job_open_runtime(cli_job *job, cli_compile_options *options)
+{
+    dj_config config = DJ_CONFIG_INIT;
+    for (size_t i = 0; i < options->include_dirs.count; i++) {
+        char *const dir = cli_absolute(options->include_dirs.items[i]);
+        if (dir == NULL) {
+            return CLI_FAILURE;
+        }
+        cli_strings_add(&job->include_dirs, dir);
+    }
+    if (options->library_root != NULL) {
+        job->library_root = cli_absolute(options->library_root);
+        if (job->library_root == NULL) {
+            return CLI_FAILURE;
+        }
+    }
+    config.include_dirs = job->include_dirs.items;
+    config.num_include_dirs = job->include_dirs.count;
+    config.include_prefixes = options->prefixes.items;
+    config.num_include_prefixes = options->prefixes.count;
+    config.library_root = job->library_root;
+    config.extra_signature = options->signature;
+    config.extra_signature_size = options->signature != NULL ? strlen(options->signature) : 0;
+    return cli_open_runtime(&options->runtime, &config, &job->runtime);
+}
+
+int cli_job_init(cli_job *job, cli_compile_options *options)
+{
+    *job = (cli_job){.verbose = options->verbose};
+    if (!cli_read_file(options->file, CLI_SOURCE_LIMIT, &job->source)) {
+        return CLI_FAILURE;
+    }
+    const int status = job_open_runtime(job, options);
+    if (status != CLI_DONE) {
+        return status;
+    }
+    job->tag = options->tag != NULL ? cli_format("%s", options->tag) : tag_from_file(options->file);
+    job->options = options->options;
+    job->options.flags = options->flags.items;
+    job->options.num_flags = options->flags.count;
+    job->options.extra_flags = options->extra_flags.items;
+    job->options.num_extra_flags = options->extra_flags.count;
+    job->options.on_log = job_log;
+    job->options.on_log_user = &job->log;
+    return CLI_DONE;
+}
+
+void cli_job_fini(cli_job *job)
+{
+    for (size_t i = 0; i < job->include_dirs.count; i++) {
+        free((char *)(uintptr_t)job->include_dirs.items[i]);
+    }
+    cli_strings_fini(&job->include_dirs);
+    dj_runtime_release(job->runtime);
+    cli_buffer_fini(&job->source);
+    cli_buffer_fini(&job->log);
+    free(job->library_root);
+    free(job->tag);
+    *job = (cli_job){0};
+}
+
+void cli_job_show_log(const cli_job *job)
+{
+    if (job->verbose && job->log.size > 0) {
+        fwrite(job->log.data, 1, job->log.size, stderr);
+    }
+}
+
+int cli_job_fail(const cli_job *job, const dj_error *err)
+{
+    const size_t length = strlen(err->message);
+    const bool cut = length >= 3 && strcmp(err->message + length - 3, "...") == 0;
+    if (err->status != DJ_COMPILE || !cut) {
+        return cli_fail(err);
+    }
+    /* What did not fit into the message is in the log: the first error, then all of it. */
+    cli_error("%.*s\nthe compiler's whole output:", (int)strcspn(err->message, "\n"), err->message);
+    fwrite(job->log.data, 1, job->log.size, stderr);
+    return CLI_COMPILE;
+}
