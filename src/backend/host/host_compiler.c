@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The host compiler: the system's C compiler, gcc or clang or a wrapper of one, run with the
+ * environment of tool_env.h. It is called by the name it was found under, since some compilers
+ * behave by name; what identifies it are the contents of the real files behind.
+ */
+#include "backend/host/host_backend.h"
+#include "backend/tool_env.h"
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/process.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define COMPILER_SOURCE "kernel.c"
+#define COMPILER_BINARY "kernel.so"
+#define COMPILER_ASSEMBLY "kernel.s"
+#define COMPILER_OUTPUT_LIMIT ((size_t)1 << 20)
+#define COMPILER_QUERY_TIMEOUT_MS 60000
+#define COMPILER_MAX_LEVEL 8 /* characters after -O */
+
+struct dj_compiler {
+    const dj__env *env;
+    char machine[sizeof(((struct utsname *)NULL)->machine)];
+};
+
+/* Read by gcc, clang, their preprocessors and linkers. */
+static const char *const compiler_keyed_env[] = {
+    "CPATH",        "C_INCLUDE_PATH",  "COMPILER_PATH",
+    "LIBRARY_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH",
+    NULL,
+};
+
+static dj_status compiler_open(const dj_backend_context *context, dj_compiler **out, dj_error *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL) {
+        return dj__fail_memory(err);
+    }
+    struct utsname machine;
+    (*out)->env = context->env;
+    if (uname(&machine) == 0) {
+        memcpy((*out)->machine, machine.machine, sizeof(*out)->machine);
+    }
+    return DJ_OK;
+}
+
+static void compiler_close(dj_compiler *compiler)
+{
+    free(compiler);
+}
+
+/* ---- which compiler ---- */
+
+/* The program the settings name; `source` gets who named it. */
+static const char *compiler_choice(const dj_compiler *compiler, char source[256])
+{
+    const char *program = dj__env_setting(compiler->env, "JIT_HOST_COMPILER", source);
+    if (program == NULL || program[0] == '\0') {
+        program = dj__env_raw(compiler->env, "CC");
+        memcpy(source, "CC", sizeof "CC");
+    }
+    if (program == NULL || program[0] == '\0') {
+        program = "cc";
+        memcpy(source, "default", sizeof "default");
+    }
+    return program;
+}
+
+static dj_status compiler_find(const dj_compiler *compiler, char **out, dj_error *err)
+{
+    char source[256];
+    char setting[256];
+    const char *program = compiler_choice(compiler, source);
+    const char *path = dj__env_raw(compiler->env, "PATH");
+    const bool has_slash = strchr(program, '/') != NULL;
+    *out = NULL;
+    if (has_slash && program[0] != '/') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid value for %s: %s (expected an absolute path, or a name without "
+                        "'/' that is looked up on PATH)",
+                        source, program);
+    }
+    *out = dj__find_program(program, path);
+    if (*out != NULL) {
+        return DJ_OK;
+    }
+    dj__env_name(compiler->env, "JIT_HOST_COMPILER", setting);
+    if (has_slash) {
+        return dj__fail(err, DJ_UNAVAILABLE,
+                        "no C compiler: %s (from %s) is not an executable file; set %s to a C "
+                        "compiler",
+                        program, source, setting);
+    }
+    return dj__fail(err, DJ_UNAVAILABLE,
+                    "no C compiler: found no program '%s' (from %s) in PATH (%s); install one, or "
+                    "set %s to a C compiler's name or absolute path, without arguments",
+                    program, source, path != NULL ? path : "not set", setting);
+}
+
+static dj_status compiler_locate(dj_compiler *compiler, dj__strlist *programs, dj_error *err)
+{
+    char *program = NULL;
+    dj_status status = compiler_find(compiler, &program, err);
+    if (status == DJ_OK) {
+        dj__strlist_add(programs, program);
+        status = dj__strlist_ok(programs, err);
+    }
+    free(program);
+    return status;
+}
+
+/* ---- what it consists of ---- */
+
+/* Runs `program argument` and keeps its output; a failing program has none. `extra` is one more
+ * environment string, or NULL. */
+static dj_status compiler_query(const dj_compiler *compiler, const char *program,
+                                const char *argument, const char *extra, dj__strbuf *output,
+                                dj_error *err)
+{
+    dj__strlist env;
+    dj__strlist_init(&env);
+    dj__strbuf_clear(output);
+    dj_status status = dj__tool_env(compiler->env, compiler_keyed_env, &env, err);
+    if (status == DJ_OK && extra != NULL) {
+        dj__strlist_add(&env, extra);
+        status = dj__strlist_ok(&env, err);
+    }
+    if (status == DJ_OK) {
+        const char *const argv[] = {program, argument, NULL};
+        const dj__process process = {
+            .argv = argv,
+            .envp = dj__strlist_items(&env),
+            .dir = "/",
+            .timeout_ms = COMPILER_QUERY_TIMEOUT_MS,
+            .output_limit = COMPILER_OUTPUT_LIMIT,
+        };
+        dj__process_result result;
+        status = dj__process_run(&process, output, &result, err);
+        if (status == DJ_OK && result.exit_code != 0) {
+            dj__strbuf_clear(output);
+        }
+    }
+    if (status == DJ_OK) {
+        status = dj__strbuf_ok(output, err);
+    } else {
+        dj__error_prefix(err, "cannot ask the C compiler for its parts");
+    }
+    dj__strlist_fini(&env);
+    return status;
+}
+
+/* Each file counts once, whatever names lead to it. */
+static dj_status compiler_add_real(const char *path, dj__strlist *files, dj_error *err)
+{
+    char *real = realpath(path, NULL);
+    if (real == NULL) {
+        return dj__fail_errno(err, errno, "cannot resolve %s", path);
+    }
+    bool known = false;
+    for (size_t i = 0; i < files->count && !known; i++) {
+        known = strcmp(files->items[i], real) == 0;
+    }
+    if (!known) {
+        dj__strlist_add(files, real);
+    }
+    free(real);
+    return dj__strlist_ok(files, err);
+}
+
+/* Finds a part of the compiler by name; *out is NULL if it has no such file. gcc answers with the
+ * name alone if it would look for it on PATH, and so do both for what they do not know. */
+static dj_status compiler_part(const dj_compiler *compiler, const char *program, const char *name,
+                               bool on_path, char **out, dj_error *err)
+{
+    dj__strbuf output;
+    *out = NULL;
+    dj__strbuf_init(&output, COMPILER_OUTPUT_LIMIT);
+    char *query = dj__format("-print-prog-name=%s", name);
+    dj_status status = query != NULL ? compiler_query(compiler, program, query, NULL, &output, err)
+                                     : dj__fail_memory(err);
+    if (status == DJ_OK) {
+        const char *text = dj__strbuf_str(&output);
+        char *answer = dj__format("%.*s", (int)strcspn(text, "\n"), text);
+        if (answer == NULL) {
+            status = dj__fail_memory(err);
+        } else if (answer[0] == '/' || on_path) {
+            *out = dj__find_program(answer, dj__env_raw(compiler->env, "PATH"));
+        }
+        free(answer);
+    }
+    free(query);
+    dj__strbuf_fini(&output);
+    return status;
+}
+
+/* Adds the shared objects that hold clang's code generator: asks the dynamic loader, which lists
+ * "name => path (address)" and does not start the program. */
+static dj_status compiler_add_libraries(const dj_compiler *compiler, const char *program,
+                                        dj__strlist *files, dj_error *err)
+{
+    dj__strbuf output;
+    dj__strbuf_init(&output, COMPILER_OUTPUT_LIMIT);
+    dj_status status =
+        compiler_query(compiler, program, "--version", "LD_TRACE_LOADED_OBJECTS=1", &output, err);
+    for (char *line = output.data; status == DJ_OK && line != NULL && *line != '\0';) {
+        char *next = strchr(line, '\n');
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        line += strspn(line, " \t");
+        char *path = strstr(line, " => /");
+        char *end = strrchr(line, '(');
+        if ((strncmp(line, "libLLVM", 7) == 0 || strncmp(line, "libclang", 8) == 0) &&
+            path != NULL && end != NULL && end > path && end[-1] == ' ') {
+            end[-1] = '\0';
+            status = compiler_add_real(path + 4, files, err);
+        }
+        line = next;
+    }
+    dj__strbuf_fini(&output);
+    return status;
+}
+
+/* gcc generates code in cc1; clang in itself or, where `program` is a wrapper, in the clang that
+ * it names, and in libraries. */
+static dj_status compiler_add_generator(const dj_compiler *compiler, const char *program,
+                                        dj__strlist *files, dj_error *err)
+{
+    char *part = NULL;
+    dj_status status = compiler_part(compiler, program, "cc1", false, &part, err);
+    if (status == DJ_OK && part != NULL) {
+        status = compiler_add_real(part, files, err);
+        free(part);
+        return status;
+    }
+    if (status == DJ_OK) {
+        status = compiler_part(compiler, program, "clang", false, &part, err);
+    }
+    if (status == DJ_OK && part != NULL) {
+        status = compiler_add_real(part, files, err);
+    }
+    if (status == DJ_OK) {
+        status = compiler_add_libraries(compiler, part != NULL ? part : program, files, err);
+    }
+    free(part);
+    return status;
+}
+
+static dj_status compiler_describe(dj_compiler *compiler, dj__strlist *files, dj__strbuf *version,
+                                   dj_error *err)
+{
+    static const char *const helpers[] = {"as", "ld"};
+    char *program = NULL;
+    dj__strbuf output;
+    dj__strbuf_init(&output, COMPILER_OUTPUT_LIMIT);
+    dj_status status = compiler_find(compiler, &program, err);
+    if (status == DJ_OK) {
+        status = compiler_add_real(program, files, err);
+    }
+    if (status == DJ_OK) {
+        status = compiler_add_generator(compiler, program, files, err);
+    }
+    for (size_t i = 0; i < 2 && status == DJ_OK; i++) {
+        char *part = NULL;
+        status = compiler_part(compiler, program, helpers[i], true, &part, err);
+        if (status == DJ_OK && part != NULL) {
+            status = compiler_add_real(part, files, err);
+        }
+        free(part);
+    }
+    if (status == DJ_OK) {
+        status = compiler_query(compiler, program, "--version", NULL, &output, err);
+    }
+    if (status == DJ_OK) {
+        const char *text = dj__strbuf_str(&output);
+        dj__strbuf_append(version, text, strcspn(text, "\n"));
+        status = dj__strbuf_ok(version, err);
+    }
+    dj__strbuf_fini(&output);
+    free(program);
+    return status;
+}
+
+/* ---- flags ---- */
+
+static bool compiler_is_native(const char *flag)
+{
+    static const char *const prefixes[] = {"-march=native", "-mtune=native", "-mcpu=native"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        const size_t size = strlen(prefixes[i]);
+        if (strncmp(flag, prefixes[i], size) == 0 && (flag[size] == '\0' || flag[size] == '+')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Refuses flags that mean something that the key cannot see. */
+static dj_status compiler_check_flags(const dj__strlist *flags, dj_error *err)
+{
+    for (size_t i = 0; i < flags->count; i++) {
+        const char *flag = flags->items[i];
+        if (compiler_is_native(flag)) {
+            return dj__fail(err, DJ_INVALID_ARGUMENT,
+                            "compiler flag %s: native names another processor on every machine, "
+                            "so its binaries cannot be shared; name the architecture, for "
+                            "example x86-64-v3",
+                            flag);
+        }
+        if (flag[0] == '@') {
+            return dj__fail(err, DJ_INVALID_ARGUMENT,
+                            "compiler flag %s: files of flags are not part of the key; give the "
+                            "flags themselves",
+                            flag);
+        }
+    }
+    return DJ_OK;
+}
+
+static dj_status compiler_flags(dj_compiler *compiler, const dj_compile_options *options,
+                                const char *arch, dj__strlist *out, dj_error *err)
+{
+    static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+    const char *level = options->optimize_level;
+    const size_t level_size = strlen(level);
+    if (level_size > COMPILER_MAX_LEVEL || level_size == 0 || level[strspn(level, lower)] != '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid optimize_level: %s (expected what follows -O: 0, 1, 2, 3, s, g, "
+                        "fast)",
+                        level);
+    }
+    if (arch[0] == '\0' || arch[strspn(arch, word)] != '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid arch: %s (expected what follows -march=, such as x86-64-v3 or "
+                        "armv8-a+sve)",
+                        arch);
+    }
+    dj__strlist_addf(out, "-O%s", level);
+    if (options->debug_info == DJ_ON) {
+        dj__strlist_add(out, "-g");
+    }
+    if (options->fast_math == DJ_ON) {
+        dj__strlist_add(out, "-ffast-math");
+    }
+    if (strcmp(arch, compiler->machine) != 0) {
+        dj__strlist_addf(out, "-march=%s", arch);
+    }
+    dj__strlist_add_all(out, options->flags, options->num_flags);
+    dj__strlist_add_all(out, options->extra_flags, options->num_extra_flags);
+    dj_status status = dj__strlist_ok(out, err);
+    return status == DJ_OK ? compiler_check_flags(out, err) : status;
+}
+
+/* ---- running it ---- */
+
+/* The command that makes `output`, either the binary or the assembly text. */
+static dj_status compiler_command(const char *program, const dj_compile_job *job,
+                                  const char *output, dj__strlist *argv, dj_error *err)
+{
+    const bool assembly = strcmp(output, COMPILER_ASSEMBLY) == 0;
+    dj__strlist_add(argv, program);
+    for (size_t i = 0; i < job->num_flags; i++) {
+        if (!assembly || strcmp(job->flags[i], "-shared") != 0) {
+            dj__strlist_add(argv, job->flags[i]);
+        }
+    }
+    if (job->debug_dir != NULL) {
+        dj__strlist_addf(argv, "-fdebug-prefix-map=%s=%s", job->dir, job->debug_dir);
+    }
+    for (size_t i = 0; i < job->num_includes; i++) {
+        dj__strlist_add(argv, "-I");
+        dj__strlist_add(argv, job->includes[i]);
+    }
+    if (assembly) {
+        dj__strlist_add(argv, "-S");
+    }
+    dj__strlist_add(argv, "-o");
+    dj__strlist_add(argv, output);
+    dj__strlist_add(argv, job->source);
+    if (!assembly) {
+        /* The hosting process may be without libm; kernels that do not call it do not need it. */
+        dj__strlist_add(argv, "-Wl,--as-needed");
+        dj__strlist_add(argv, "-lm");
+    }
+    return dj__strlist_ok(argv, err);
+}
+
+static dj_status compiler_run(const dj_compiler *compiler, const dj_compile_job *job,
+                              const dj__strlist *argv, dj__strbuf *log, dj_error *err)
+{
+    dj__strlist env;
+    dj__strlist_init(&env);
+    dj_status status = dj__tool_env(compiler->env, compiler_keyed_env, &env, err);
+    if (status == DJ_OK) {
+        const dj__process process = {
+            .argv = dj__strlist_items(argv),
+            .envp = dj__strlist_items(&env),
+            .dir = job->dir,
+            .timeout_ms = job->timeout_ms,
+            .cancel = job->cancel,
+            .output_limit = COMPILER_OUTPUT_LIMIT,
+        };
+        dj__process_result result;
+        status = dj__process_check(&process, log, &result, err);
+        if (status == DJ_TIMEOUT) {
+            char setting[256];
+            dj__env_name(compiler->env, "JIT_COMPILE_TIMEOUT", setting);
+            dj__error_prefix(err, "host compiler took longer than %s allows", setting);
+        }
+    }
+    dj__strlist_fini(&env);
+    return status;
+}
+
+/* NULL if the binary is an ELF file, else what is wrong with it. */
+static const char *compiler_binary_fault(const char *dir)
+{
+    char magic[4];
+    char *path = dj__path_join(dir, COMPILER_BINARY);
+    const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    free(path);
+    if (fd < 0) {
+        return "is missing";
+    }
+    const ssize_t size = read(fd, magic, sizeof magic);
+    (void)close(fd);
+    if (size <= 0) {
+        return "is empty";
+    }
+    return size == (ssize_t)sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0
+               ? NULL
+               : "is not an ELF file";
+}
+
+static dj_status compiler_dump(const dj_compiler *compiler, const dj_compile_job *job,
+                               const char *program, dj_error *err)
+{
+    dj__strlist argv;
+    dj__strlist_init(&argv);
+    dj_status status = compiler_command(program, job, COMPILER_ASSEMBLY, &argv, err);
+    if (status == DJ_OK) {
+        status = compiler_run(compiler, job, &argv, NULL, err); /* the log has its warnings */
+    }
+    dj__strlist_fini(&argv);
+    return status;
+}
+
+static dj_status compiler_compile(dj_compiler *compiler, const dj_compile_job *job, dj_error *err)
+{
+    char *program = NULL;
+    dj__strlist argv;
+    dj__strlist_init(&argv);
+    dj_status status = compiler_find(compiler, &program, err);
+    if (status == DJ_OK) {
+        status = compiler_command(program, job, COMPILER_BINARY, &argv, err);
+    }
+    if (status == DJ_OK) {
+        dj__command_text(dj__strlist_items(&argv), job->command);
+        status = compiler_run(compiler, job, &argv, job->log, err);
+    }
+    if (status == DJ_OK) {
+        const char *fault = compiler_binary_fault(job->dir);
+        if (fault != NULL) {
+            status = dj__fail(err, DJ_COMPILE,
+                              "host compiler did not produce a valid shared object: "
+                              "%s %s, although it reported success:\n%s\n%s",
+                              COMPILER_BINARY, fault, dj__strbuf_str(job->command),
+                              dj__strbuf_str(job->log));
+        }
+    }
+    if (status == DJ_OK && job->dump_asm) {
+        status = compiler_dump(compiler, job, program, err);
+    }
+    dj__strlist_fini(&argv);
+    free(program);
+    return status;
+}
+
+const dj_compiler_ops dj__host_compiler_ops = {
+    .size = sizeof(dj_compiler_ops),
+    .source_name = COMPILER_SOURCE,
+    .binary_name = COMPILER_BINARY,
+    .keyed_env = compiler_keyed_env,
+    .open = compiler_open,
+    .close = compiler_close,
+    .locate = compiler_locate,
+    .describe = compiler_describe,
+    .flags = compiler_flags,
+    .compile = compiler_compile,
+};
