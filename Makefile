@@ -2,8 +2,6 @@
 # The front door; CMake does the work. `make help` lists the targets.
 
 BUILD ?= build
-PREFIX ?= /usr/local
-WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 # cmake --build runs a make of its own that must not see this one's flags.
@@ -24,8 +22,8 @@ deps: ## install missing packages (Debian or Ubuntu, root), or say how
 	@scripts/install-deps.sh
 
 configure: deps
-	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DDEEPJIT_WERROR=$(WERROR) \
-	    --log-level=NOTICE
+	@cmake -S . -B $(BUILD) --log-level=NOTICE $(if $(WERROR),-DDEEPJIT_WERROR=$(WERROR)) \
+	    $(if $(PREFIX),-DCMAKE_INSTALL_PREFIX="$(PREFIX)")
 
 demo: all ## build, then compile, cache, load and launch a kernel
 	@$(BUILD)/deepjit demo
@@ -56,8 +54,8 @@ lint: all ## formatting, clang-tidy, include edges, names, exports
 format: ## format the C sources in place
 	@scripts/format.sh -i
 
-install: all ## install below PREFIX (and DESTDIR)
-	@$(CMAKE) --install $(BUILD) --prefix "$(PREFIX)"
+install: all ## install below PREFIX, /usr/local unless given, and DESTDIR
+	@$(CMAKE) --install $(BUILD)
 
 clean: ## remove the build directories
 	@rm -rf build build-asan build-tsan build-fuzz build-debug
