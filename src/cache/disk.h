@@ -33,16 +33,23 @@ typedef struct dj__store_config {
     const dj__env *env; /* for the names of settings in messages */
     dj__log *log;
     dj__store_counters *counters;
+    int64_t (*now_ns)(void); /* monotonic clock; NULL: dj__now_ns */
 } dj__store_config;
 
-/* The tiered store. Copies everything. Touches no directory yet. */
+/* The tiered store. Copies everything but `env`, `log` and `counters`, which must outlive it.
+ * Touches no directory yet. */
 dj_status dj__tiered_open(const dj__store_config *config, dj_store **out, dj_error *err);
 
-/* Sub-directories of the first usable root for other users of it ("toolchains", "src"): the
- * absolute path, created if needed. `writable` false: look through root `index` (NOT_FOUND past
- * the last) and create nothing. Free with free(3). */
+/* Sub-directories of roots for other users of them ("toolchains", "src"). `writable`: that of the
+ * first root, created if needed; `index` is ignored. Else that of root `index`, creating nothing:
+ * NOT_FOUND only past the last root, UNAVAILABLE if this root has none or cannot be used. The
+ * absolute path is for free(3). */
 dj_status dj__tiered_subdir(dj_store *store, const char *name, bool writable, size_t index,
                             char **path, dj_error *err);
+
+/* Writing into staging of the first root failed (a full disk): for the next 60 s staging is
+ * private. */
+void dj__tiered_avoid(dj_store *store, const char *reason);
 
 void dj__entry_fini(dj_entry *entry);
 void dj__staging_fini(dj_staging *staging); /* removes the directory if it still exists */

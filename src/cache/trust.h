@@ -16,5 +16,7 @@ dj_status dj__trust_check(int fd, const char *path, const char *const *trust, si
 /* INVALID_ARGUMENT for a name that is no user and none of the words. */
 dj_status dj__trust_validate(const char *const *trust, size_t num_trust, const dj__env *env,
                              dj_error *err);
+/* True if members of a directory's group may write it. */
+bool dj__trust_has_group(const char *const *trust, size_t num_trust);
 
 #endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening cache roots and their sub-directories; see root.h. */
+#include "cache/root.h"
+
+#include "base/error.h"
+#include "base/fs.h"
+#include "cache/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the trust check depends on. Never 0. */
+static uint64_t root_fingerprint(const struct stat *st)
+{
+    const uint64_t facts[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino, (uint64_t)st->st_uid,
+                              (uint64_t)st->st_gid, (uint64_t)st->st_mode};
+    return dj__xxh64(facts, sizeof(facts), 0) | 1;
+}
+
+static dj_status root_check(dj__root *root, int fd, dj_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return dj__fail_errno(err, errno, "cannot examine cache root %s (from %s)", root->path,
+                              root->shared->setting);
+    }
+    const uint64_t fingerprint = root_fingerprint(&st);
+    if (atomic_load_explicit(&root->trusted, memory_order_relaxed) == fingerprint) {
+        return DJ_OK;
+    }
+    const dj__strlist *trust = &root->shared->trust;
+    const dj_status status = dj__trust_check(fd, root->path, dj__strlist_items(trust), trust->count,
+                                             root->shared->env, err);
+    if (status == DJ_OK) {
+        atomic_store_explicit(&root->trusted, fingerprint, memory_order_relaxed);
+    }
+    return status;
+}
+
+static int root_create(const dj__root *root)
+{
+    const int error = dj__make_dirs(root->path, 0700);
+    if (error != 0) {
+        return -error;
+    }
+    const int fd = dj__open_dir(root->path);
+    if (fd >= 0 && root->shared->fsync == DJ__FSYNC_FULL) {
+        const int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (parent >= 0) {
+            (void)dj__fsync_dir(parent);
+            (void)dj__close(parent);
+        }
+    }
+    return fd;
+}
+
+dj_status dj__root_open(dj__root *root, bool create, int *out, dj_error *err)
+{
+    *out = -1;
+    int fd = dj__open_dir(root->path);
+    if (fd == -ENOENT && create) {
+        fd = root_create(root);
+        if (fd < 0) {
+            return dj__fail_errno(err, -fd,
+                                  "cannot create cache root %s (set %s to a directory that can be "
+                                  "written)",
+                                  root->path, root->shared->setting);
+        }
+    }
+    if (fd < 0) {
+        return dj__fail_errno(err, -fd, "cannot open cache root %s (from %s)", root->path,
+                              root->shared->setting);
+    }
+    const dj_status status = root_check(root, fd, err);
+    if (status != DJ_OK) {
+        (void)dj__close(fd);
+        return status;
+    }
+    *out = fd;
+    return DJ_OK;
+}
+
+static int root_create_sub(const dj__root *root, int fd, const char *name)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return -errno;
+    }
+    int error = dj__make_dir_at(fd, name, st.st_mode & 07777);
+    if (error == 0 && root->shared->fsync == DJ__FSYNC_FULL) {
+        error = dj__fsync_dir(fd);
+    }
+    return error != 0 ? -error : dj__open_dir_at(fd, name);
+}
+
+dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool create, int *out,
+                            dj_error *err)
+{
+    *out = -1;
+    int sub = dj__open_dir_at(fd, name);
+    if (sub == -ENOENT && create) {
+        sub = root_create_sub(root, fd, name);
+    }
+    if (sub < 0) {
+        return dj__fail_errno(err, -sub, "cannot %s %s/%s (cache root from %s)",
+                              create ? "create" : "open", root->path, name, root->shared->setting);
+    }
+    struct stat st;
+    dj_status status = DJ_OK;
+    if (fstat(sub, &st) != 0) {
+        status = dj__fail_errno(err, errno, "cannot examine %s/%s", root->path, name);
+    } else if ((st.st_mode & root->shared->loose) != 0) {
+        status = dj__fail(err, DJ_PERMISSION,
+                          "%s/%s (uid %lu, mode %04o) can be written by strangers: remove that "
+                          "permission, or set %s to another directory",
+                          root->path, name, (unsigned long)st.st_uid,
+                          (unsigned)(st.st_mode & 07777), root->shared->setting);
+    }
+    if (status != DJ_OK) {
+        (void)dj__close(sub);
+        return status;
+    }
+    *out = sub;
+    return DJ_OK;
+}
+
+dj_status dj__root_open_both(dj__root *root, const char *name, bool create, int *fd, int *sub,
+                             dj_error *err)
+{
+    *sub = -1;
+    dj_status status = dj__root_open(root, create, fd, err);
+    if (status == DJ_OK) {
+        status = dj__root_open_sub(root, *fd, name, create, sub, err);
+    }
+    if (status != DJ_OK) {
+        dj__root_close(*fd, -1);
+        *fd = -1;
+    }
+    return status;
+}
+
+void dj__root_close(int fd, int sub)
+{
+    if (sub >= 0) {
+        (void)dj__close(sub);
+    }
+    if (fd >= 0) {
+        (void)dj__close(fd);
+    }
+}
+
+char *dj__root_path(const dj__root *root, const char *dir, const char *name)
+{
+    const size_t size = strlen(root->path);
+    const bool has_slash = size > 0 && root->path[size - 1] == '/';
+    return dj__format("%s%s%s/%s", root->path, has_slash ? "" : "/", dir, name);
+}
+
+void dj__root_prefix(char prefix[32])
+{
+    (void)snprintf(prefix, 32, "dj-%ld-", (long)getpid());
+}
+
+static size_t entry_tag_size(const char *text)
+{
+    size_t size = 0;
+    while ((text[size] >= 'a' && text[size] <= 'z') || (text[size] >= 'A' && text[size] <= 'Z') ||
+           (text[size] >= '0' && text[size] <= '9') || text[size] == '_') {
+        size++;
+    }
+    return size;
+}
+
+dj_status dj__entry_name(const dj_manifest *what, char name[DJ__ENTRY_NAME_SIZE], dj_error *err)
+{
+    const size_t size = entry_tag_size(what->tag);
+    if (size == 0 || what->tag[size] != '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "cache tag must contain only letters, digits, or underscores: %s",
+                        what->tag);
+    }
+    if (size > 128) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "cache tag is longer than 128 bytes: %s",
+                        what->tag);
+    }
+    if (!dj__is_hex32(what->digest, strlen(what->digest))) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "cache digest must be 32 lowercase hexadecimal characters: %s",
+                        what->digest);
+    }
+    (void)snprintf(name, DJ__ENTRY_NAME_SIZE, "%s.%s", what->tag, what->digest);
+    return DJ_OK;
+}
+
+bool dj__entry_name_parse(const char *name, size_t *tag_size)
+{
+    const size_t size = entry_tag_size(name);
+    if (size == 0 || size > 128 || name[size] != '.' ||
+        !dj__is_hex32(name + size + 1, strlen(name + size + 1))) {
+        return false;
+    }
+    if (tag_size != NULL) {
+        *tag_size = size;
+    }
+    return true;
+}
