@@ -113,27 +113,22 @@ static dj_status compile_recorded(dj_runtime *runtime, dj__request *request,
 {
     dj__strlist identities;
     dj__strlist_init(&identities);
-    dj_error ignored = DJ_ERROR_INIT;
-    dj_status status = dj__runtime_recorded(runtime, &identities, &ignored);
-    bool found = false;
-    for (size_t i = 0; status == DJ_OK && !found && i < identities.count; i++) {
-        status = dj__request_key(runtime, request, identities.items[i], NULL, NULL, err);
-        if (status != DJ_OK) {
-            break;
-        }
-        status = attempt(runtime, user, request, &ignored);
-        found = status == DJ_OK;
-        if (status == DJ_NOT_FOUND) {
-            status = DJ_OK;
-        }
-        if (found) {
+    dj__runtime_recorded(runtime, &identities, NULL);
+    dj_status status = DJ_UNAVAILABLE; /* `err` says what is missing; kept if nothing is found */
+    for (size_t i = 0; status == DJ_UNAVAILABLE && i < identities.count; i++) {
+        const dj_status keyed =
+            dj__request_key(runtime, request, identities.items[i], NULL, NULL, err);
+        if (keyed != DJ_OK) {
+            status = keyed;
+        } else if (attempt(runtime, user, request, NULL) == DJ_OK) {
             dj__log_write(&runtime->log, DJ_LOG_INFO,
                           "%s: no toolchain here; served by the recorded identity %s", request->tag,
                           identities.items[i]);
+            status = DJ_OK;
         }
     }
     dj__strlist_fini(&identities);
-    return found ? DJ_OK : DJ_UNAVAILABLE;
+    return status;
 }
 
 typedef struct compile_kernel_user {
@@ -207,8 +202,8 @@ dj_status dj_compile(dj_runtime *runtime, const char *tag, const char *source, s
         options = &imported;
     }
     const uint64_t seed = options == &compile_unset ? 0 : dj__compile_options_hash(options);
-    const dj__memory_request raw = {source != NULL ? source : "", size, options,
-                                    dj__memory_hash(source, size, seed)};
+    source = source != NULL ? source : "";
+    const dj__memory_request raw = {source, size, options, dj__memory_hash(source, size, seed)};
     if (!atomic_load_explicit(&runtime->lost_device, memory_order_relaxed)) {
         dj_kernel *kernel = (dj_kernel *)(void *)dj__memory_find(runtime->memory, &raw);
         if (kernel != NULL) {

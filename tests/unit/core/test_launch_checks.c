@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* What dj_launch checks before the driver sees anything. */
+#include "core_fixture.h"
+
+static dj_runtime *runtime;
+static dj_kernel *kernel;
+
+static int setup(void **state)
+{
+    fake_setup(state);
+    runtime = fake_runtime(NULL);
+    kernel = fake_compile_ok(runtime, "t", "x", NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    dj_kernel_release(kernel);
+    dj_runtime_release(runtime);
+    return fake_teardown(state);
+}
+
+static void expect(const dj_launch_options *options, const dj_arg *args, size_t num_args,
+                   const char *text)
+{
+    dj_error err = DJ_ERROR_INIT;
+    assert_int_equal(dj_launch(kernel, options, args, num_args, &err), DJ_INVALID_ARGUMENT);
+    if (strstr(err.message, text) == NULL) {
+        fail_msg("expected '%s' in '%s'", text, err.message);
+    }
+    assert_int_equal(world.launches, 0);
+}
+
+static void bad_dimensions(void **state)
+{
+    (void)state;
+    float *out = NULL;
+    int n = 0;
+    dj_launch_options options = DJ_LAUNCH_OPTIONS_INIT;
+    expect(NULL, DJ_ARGS(out, n), "grid dimension must be specified");
+    expect(&options, DJ_ARGS(out, n), "grid dimension must be specified");
+    options.grid.y = 3;
+    expect(&options, DJ_ARGS(out, n), "grid dimensions must be positive");
+    options.grid.x = 1;
+    expect(&options, DJ_ARGS(out, n), "block dimension must be specified");
+    options.block.z = 1;
+    expect(&options, DJ_ARGS(out, n), "block dimensions must be positive");
+    options.block.x = 1;
+    options.shared_bytes = -1;
+    expect(&options, DJ_ARGS(out, n), "shared-memory size must not be negative");
+    options.shared_bytes = 0;
+    options.size = 8;
+    expect(&options, DJ_ARGS(out, n), "dj_launch_options.size is 8");
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    float *out = NULL;
+    int n = 0;
+    int64_t wide = 0;
+    dj_launch_options options = DJ_LAUNCH_OPTIONS_INIT;
+    options.grid.x = options.block.x = 1;
+    expect(&options, DJ_ARGS(out), "kernel 'fake_kernel' takes 2 arguments, got 1");
+    expect(&options, DJ_NO_ARGS, "takes 2 arguments, got 0");
+    expect(&options, DJ_ARGS(out, n, n), "takes 2 arguments, got 3");
+    expect(&options, NULL, 2, "args is NULL");
+    expect(&options, DJ_ARGS(out, wide), "argument 1 (int n) has 8 bytes, the kernel expects 4");
+    const dj_arg missing[] = {{NULL, 8, 0}, {&n, 4, 0}};
+    expect(&options, missing, 2, "argument 0 (float * out) has no address");
+    assert_int_equal(dj_launch(kernel, &options, DJ_ARGS(out, n), NULL), DJ_OK);
+}
+
+static void null_and_released(void **state)
+{
+    (void)state;
+    dj_error err;
+    assert_int_equal(dj_launch(NULL, NULL, DJ_NO_ARGS, &err), DJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "kernel must not be null"));
+    size_t size = 0;
+    const char *name = NULL;
+    assert_int_equal(dj_kernel_param(kernel, 1, &size, NULL, &name, NULL, NULL), DJ_OK);
+    assert_int_equal(size, 4);
+    assert_string_equal(name, "n");
+    assert_int_equal(dj_kernel_param(kernel, 2, &size, NULL, &name, NULL, &err),
+                     DJ_INVALID_ARGUMENT);
+    assert_int_equal(dj_kernel_num_params(kernel), 2);
+    assert_null((void *)dj_host_kernel_function(kernel));
+}
+
+static void used_after_release(void **state)
+{
+    (void)state;
+    setenv("DJ_JIT_MEM_CACHE_MAX", "1", 1);
+    dj_runtime *bounded = fake_runtime(NULL);
+    dj_kernel *gone = fake_compile_ok(bounded, "t", "gone", NULL);
+    dj_kernel_release(gone);
+    dj_kernel_release(fake_compile_ok(bounded, "t", "next", NULL)); /* evicts it */
+    dj_error err;
+    assert_int_equal(dj_launch(gone, NULL, DJ_NO_ARGS, &err), DJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "used after its release"));
+    dj_runtime_release(bounded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bad_dimensions, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
+        cmocka_unit_test_setup_teardown(null_and_released, setup, teardown),
+        cmocka_unit_test_setup_teardown(used_after_release, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("launch checks", tests, NULL, NULL);
+}
