@@ -73,6 +73,11 @@ typedef struct cli_file {
 bool cli_list_files(const char *path, cli_file **files, size_t *count);
 void cli_files_free(cli_file *files, size_t count);
 
+/* Runs this program with these arguments (NULL-terminated, without the program's name) and its
+ * output thrown away; `wall_ns` gets the time until it ended. Returns its exit status, or -1:
+ * reported. */
+int cli_run_self(const char *const *arguments, int64_t *wall_ns);
+
 int64_t cli_now_ns(void);
 /* "12.3 ms", "417 ns": four significant digits at most. */
 const char *cli_duration(double ns, char out[32]);

@@ -110,7 +110,7 @@ int cli_open_runtime(const cli_runtime_options *options, dj_config *config, dj_r
 }
 
 static const struct argp_option compile_fixed_options[] = {
-    {NULL, 0, NULL, 0, "What to compile:", 1},
+    {NULL, 0, NULL, 0, "What to compile:", 5},
     {"tag", KEY_TAG, "NAME", 0, "Readable part of the entry's name (default: the file's)", 0},
     {NULL, 'I', "DIR", 0, "Directory for #include, searched in order; may be repeated", 0},
     {"track", KEY_TRACK, "PREFIX", 0,
@@ -119,7 +119,7 @@ static const struct argp_option compile_fixed_options[] = {
     {"library-root", KEY_LIBRARY_ROOT, "DIR", 0, "Directory under which post hooks are found", 0},
     {"signature", KEY_SIGNATURE, "TEXT", 0, "Text that enters the key, such as a version", 0},
     {"verbose", 'v', NULL, 0, "Show the compiler's output on standard error", 0},
-    {NULL, 0, NULL, 0, "How to compile:", 2},
+    {NULL, 0, NULL, 0, "How to compile:", 6},
 };
 enum { FIXED_COUNT = sizeof compile_fixed_options / sizeof compile_fixed_options[0] };
 

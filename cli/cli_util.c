@@ -8,12 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,7 +48,11 @@ int cli_fail(const dj_error *err)
 {
     const char *const text =
         err->message[0] != '\0' ? err->message : dj_status_text((dj_status)err->status);
-    cli_error("%s", text);
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == '\n') {
+        length--;
+    }
+    cli_error("%.*s", (int)length, text);
     return exit_status_of((dj_status)err->status);
 }
 
@@ -309,6 +314,34 @@ void cli_files_free(cli_file *files, size_t count)
         free(files[i].name);
     }
     free(files);
+}
+
+int cli_run_self(const char *const *arguments, int64_t *wall_ns)
+{
+    char *argv[16] = {(char[]){"deepjit"}};
+    for (size_t i = 0; i < 14 && arguments[i] != NULL; i++) {
+        argv[i + 1] = (char *)(uintptr_t)arguments[i];
+    }
+    posix_spawn_file_actions_t actions;
+    pid_t pid = 0;
+    int status = 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    const int64_t begin = cli_now_ns();
+    const int error = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) {
+        cli_error("cannot start this program again: %s", strerror(error));
+        return -1;
+    }
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) {
+            cli_error("cannot wait for a process: %s", strerror(errno));
+            return -1;
+        }
+    }
+    *wall_ns = cli_now_ns() - begin;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int64_t cli_now_ns(void)

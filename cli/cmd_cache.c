@@ -143,9 +143,8 @@ static void listing_total(const cache_listing *listing, bool verified)
 {
     char size[32];
     const uint64_t *const count = listing->count;
-    printf("%llu entries, %s",
-           (unsigned long long)(count[DJ_ENTRY_GOOD] + count[DJ_ENTRY_DAMAGED] +
-                                count[DJ_ENTRY_FOREIGN]),
+    const uint64_t all = count[DJ_ENTRY_GOOD] + count[DJ_ENTRY_DAMAGED] + count[DJ_ENTRY_FOREIGN];
+    printf("%llu %s, %s", (unsigned long long)all, all == 1 ? "entry" : "entries",
            cli_bytes(listing->bytes, size));
     if (verified || count[DJ_ENTRY_DAMAGED] > 0) {
         printf(", %llu damaged", (unsigned long long)count[DJ_ENTRY_DAMAGED]);

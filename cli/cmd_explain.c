@@ -15,7 +15,7 @@ typedef struct explain_options {
 } explain_options;
 
 static const struct argp_option explain_argp_options[] = {
-    {NULL, 0, NULL, 0, "What to show:", -1},
+    {NULL, 0, NULL, 0, "What to show:", 1},
     {"full", 'f', NULL, 0, "Show long and binary values completely", 0},
     {"json", 'j', NULL, 0, "JSON instead of text", 0},
     {0},

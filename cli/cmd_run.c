@@ -18,11 +18,11 @@ typedef struct run_options {
 } run_options;
 
 static const struct argp_option run_argp_options[] = {
-    {NULL, 0, NULL, 0, "How to launch:", -2},
+    {NULL, 0, NULL, 0, "How to launch:", 1},
     {"grid", KEY_GRID, "X[,Y,Z]", 0, "Blocks (needed)", 0},
     {"block", KEY_BLOCK, "X[,Y,Z]", 0, "Threads in a block (needed)", 0},
     {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory of a block", 0},
-    {NULL, 0, NULL, 0, "What to show (ARRAY: its position from 0, or its name):", -1},
+    {NULL, 0, NULL, 0, "What to show (ARRAY: its position from 0, or its name):", 2},
     {"print", KEY_PRINT, "ARRAY", 0, "Print all elements of an array; may be repeated", 0},
     {"save", KEY_SAVE, "ARRAY=FILE", 0,
      "Save an array, as .npy if FILE ends so, else raw; may be repeated", 0},

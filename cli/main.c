@@ -56,7 +56,7 @@ static const struct argp main_argp = {
     .doc = "Compiles kernels at run time, keeps the binaries, loads and launches them."
            "\v"
            "Commands:\n"
-           "  demo      compile, load, launch and check a kernel; show what each cache gives\n"
+           "  demo      compile, load, launch and check a kernel; show the caches at work\n"
            "  run       compile a kernel file, launch it, show or save the results\n"
            "  build     compile a file and print the path of its cache entry\n"
            "  cache     list, show, verify or clear cache entries\n"
