@@ -142,11 +142,11 @@ static dj_status runtime_open_parts(dj_runtime *runtime, const dj_config *config
 
 /* The first back end whose device opens; the last one is taken untried, so that the reason of
  * its absence comes from the call that needs it. */
-static dj_status runtime_choose(dj_runtime *runtime, const dj_backend *backend)
+static void runtime_choose(dj_runtime *runtime, const dj_backend *backend)
 {
     if (backend != NULL) {
         runtime->backend = backend;
-        return DJ_OK;
+        return;
     }
     for (size_t i = 0; dj_backend_at(i) != NULL; i++) {
         runtime->backend = dj_backend_at(i);
@@ -155,7 +155,6 @@ static dj_status runtime_choose(dj_runtime *runtime, const dj_backend *backend)
             break;
         }
     }
-    return DJ_OK;
 }
 
 dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, dj_runtime **out,
@@ -179,15 +178,16 @@ dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, 
     dj__mutex_init(&runtime->lock);
     status = runtime_open_parts(runtime, &known, err);
     if (status == DJ_OK) {
-        status = runtime_choose(runtime, backend);
+        runtime_choose(runtime, backend);
+        runtime->fork_hook.after_fork = runtime_after_fork;
+        if (!dj__fork_hook_add(&runtime->fork_hook)) {
+            status = dj__fail_memory(err);
+        }
     }
     if (status != DJ_OK) {
-        runtime->backend = backend;
         runtime_destroy(runtime);
         return status;
     }
-    runtime->fork_hook.after_fork = runtime_after_fork;
-    dj__fork_hook_add(&runtime->fork_hook);
     *out = runtime;
     return DJ_OK;
 }

@@ -482,10 +482,14 @@ static dj_status compiler_compile(dj_compiler *compiler, const dj_compile_job *j
     return status;
 }
 
+static const char *const compiler_default_flags[] = {"-fPIC", "-shared", "-std=c11", NULL};
+
 const dj_compiler_ops dj__host_compiler_ops = {
     .size = sizeof(dj_compiler_ops),
     .source_name = COMPILER_SOURCE,
     .binary_name = COMPILER_BINARY,
+    .default_flags = compiler_default_flags,
+    .default_optimize_level = "3",
     .keyed_env = compiler_keyed_env,
     .open = compiler_open,
     .close = compiler_close,
