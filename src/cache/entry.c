@@ -190,12 +190,15 @@ void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth
         view->look = DJ__LOOK_ABSENT;
         return;
     }
+    struct stat st;
     if (dir == -ENOTDIR || dir == -ELOOP) {
+        if (fstatat(entries, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            view->used = st.st_mtim.tv_sec;
+        }
         view->look = DJ__LOOK_FOREIGN;
         (void)snprintf(view->problem, sizeof(view->problem), "not a directory");
         return;
     }
-    struct stat st;
     if (dir < 0 || fstat(dir, &st) != 0) {
         view_error(view, dir < 0 ? -dir : errno, "directory");
         dj__root_close(dir, -1);
