@@ -28,7 +28,7 @@
 #endif
 
 #define DL_FD_DIR "/proc/thread-self/fd"
-enum { DL_NONCE_SIZE = 16, DL_PATH_SIZE = sizeof(DL_FD_DIR) + 2 * 8 * DL_NONCE_SIZE + 16 };
+enum { DL_NONCE_SIZE = 8, DL_PATH_SIZE = sizeof(DL_FD_DIR) + 2 * 8 * DL_NONCE_SIZE + 16 };
 
 /* What is wrong with the bytes as a shared object of this machine's kind; NULL if nothing that
  * could make the loader read beyond their end. */
@@ -54,7 +54,7 @@ static const char *dl_check_elf(const unsigned char *data, size_t size)
     for (size_t i = 0; i < header.e_phnum; i++) {
         ElfW(Phdr) segment;
         memcpy(&segment, data + header.e_phoff + i * sizeof(segment), sizeof(segment));
-        if (segment.p_type != PT_NULL &&
+        if (segment.p_type != PT_NULL && segment.p_filesz > 0 &&
             (segment.p_offset > size || segment.p_filesz > size - segment.p_offset)) {
             return "truncated";
         }

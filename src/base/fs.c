@@ -99,7 +99,10 @@ int dj__read_fd(int fd, size_t limit, char **data, size_t *size)
     if (!S_ISREG(st.st_mode)) {
         return S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     }
-    if (st.st_size < 0 || (uintmax_t)st.st_size > limit || limit > (size_t)PTRDIFF_MAX - 2) {
+    if (limit > (size_t)PTRDIFF_MAX - 2) {
+        limit = (size_t)PTRDIFF_MAX - 2; /* "no limit", without overflow below */
+    }
+    if (st.st_size < 0 || (uintmax_t)st.st_size > limit) {
         return EFBIG;
     }
     size_t capacity = (size_t)st.st_size + 2; /* a byte to notice growth, and the NUL */
@@ -311,7 +314,8 @@ int dj__make_unique_dir_at(int dir, const char *prefix, char name[128])
 
 /* Opens the longest part of `path` that exists and puts its length to *length. The text is
  * changed and restored. Only what is missing may be made: mkdir on existing parents fails in
- * other ways than EEXIST on automounted and read-only ones. O_PATH: parents need not be readable. */
+ * other ways than EEXIST on automounted and read-only ones. O_PATH: parents need not be readable.
+ */
 static int fs_open_existing(char *path, size_t *length)
 {
     for (;;) {

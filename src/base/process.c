@@ -43,7 +43,7 @@
 enum {
     PROCESS_CHUNK = 64 * 1024,
     PROCESS_DEFAULT_LIMIT = 1024 * 1024,
-    PROCESS_POLL_MS = 10 /* where the kernel has no pidfd */
+    PROCESS_LOOK_MS = 10 /* where the kernel has no pidfd */
 };
 
 /* The first half of the limit goes straight to `output`, the rest through a ring. */
@@ -380,8 +380,9 @@ static void process_wait(process_child *child, const dj_cancel *cancel, char *ch
              .events = POLLIN},
         };
         int timeout = process_poll_ms(child->deadline_ns);
-        if (child->pidfd < 0 && (timeout < 0 || timeout > PROCESS_POLL_MS)) {
-            timeout = PROCESS_POLL_MS;
+        const int look = child->pipe >= 0 ? PROCESS_LOOK_MS : 1; /* after EOF the end is near */
+        if (child->pidfd < 0 && (timeout < 0 || timeout > look)) {
+            timeout = look;
         }
         const int ready = poll(fds, 3, timeout);
         if (ready > 0 && fds[0].revents != 0) {

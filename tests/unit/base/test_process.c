@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,12 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-enum { TEST_PROCESS_LIMIT = 1 << 20 };
+enum { TEST_PROCESS_LIMIT = 1 << 20, TEST_PROCESS_PIDFD_OPEN = 434 };
 
 static char test_process_dir[256];
 static dj_cancel *test_process_cancel;
@@ -675,6 +678,21 @@ static int test_process_tear_down(void **state)
     return dj__remove_tree(test_process_dir);
 }
 
+/* For older kernels: from here on this process has no pidfd_open. */
+static bool test_process_forbid_pidfd(void)
+{
+    const struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TEST_PROCESS_PIDFD_OPEN, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]),
+                                       .filter = (struct sock_filter *)(uintptr_t)filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -704,5 +722,13 @@ int main(void)
         cmocka_unit_test(test_process_find_program),
         cmocka_unit_test(test_process_command_text),
     };
-    return cmocka_run_group_tests(tests, test_process_set_up, test_process_tear_down);
+    int failed =
+        cmocka_run_group_tests_name("process", tests, test_process_set_up, test_process_tear_down);
+    if (!test_process_forbid_pidfd()) {
+        print_message("skipped: no seccomp filters here, so nothing runs without pidfd\n");
+        return failed;
+    }
+    failed += cmocka_run_group_tests_name("process without pidfd", tests, test_process_set_up,
+                                          test_process_tear_down);
+    return failed;
 }
