@@ -147,23 +147,45 @@ static bool artifact_inputs_changed(dj_runtime *runtime, const dj__request *requ
     return status != DJ_OK || strcmp(again.key, request->key) != 0;
 }
 
+/* One compiler run in a fresh staging directory. A root that filled up meanwhile makes compilers
+ * fail as if the source were at fault; the store then stages elsewhere, where it is tried again. */
+static dj_status artifact_stage(dj_runtime *runtime, const dj__request *request,
+                                dj_staging *staging, dj_error *err)
+{
+    dj_status status = dj_store_stage(runtime->store, staging, err);
+    if (status != DJ_OK) {
+        return status;
+    }
+    status = dj__build_staged(runtime, request, staging, err);
+    if (status == DJ_OK) {
+        return DJ_OK;
+    }
+    const bool retry = staging->reason == NULL && (status == DJ_COMPILE || status == DJ_IO);
+    dj__staging_fini(staging);
+    if (retry && dj_store_stage(runtime->store, staging, NULL) == DJ_OK) {
+        if (staging->reason != NULL) {
+            status = dj__build_staged(runtime, request, staging, err);
+        }
+        if (status != DJ_OK) {
+            dj__staging_fini(staging);
+        }
+    }
+    return status;
+}
+
 static dj_status artifact_build(dj_runtime *runtime, const dj__request *request, bool publish,
                                 dj_artifact **out, dj_error *err)
 {
     dj_staging staging = {0};
-    dj_status status = dj_store_stage(runtime->store, &staging, err);
+    dj_status status = artifact_stage(runtime, request, &staging, err);
     if (status != DJ_OK) {
-        return status;
-    }
-    status = dj__build_staged(runtime, request, &staging, err);
-    if (status != DJ_OK) {
-        dj__staging_fini(&staging);
         return status;
     }
     const bool unstable = artifact_inputs_changed(runtime, request);
     const char *reason = NULL;
     if (unstable) {
         reason = "a tracked header or the post hook changed while it was compiled";
+        dj__log_write(&runtime->log, DJ_LOG_WARN, "%s: not kept: %s", request->tag, reason);
     } else if (!publish) {
         reason = "the driver refused the published binary";
     }
