@@ -61,7 +61,9 @@ struct dj__memory {
     size_t loaded; /* values with in_cache */
     uint64_t evictions;
     bool closed;
-    dj__cached *values;
+    dj__cached *values; /* adopted and, when last looked at, loaded */
+    dj__cached *dead;   /* adopted and unloaded, for good */
+    uint64_t dead_hits;
     memory_node *nodes;
 };
 
@@ -350,15 +352,27 @@ static void memory_remember(dj__memory *memory, const dj__memory_request *reques
     }
 }
 
+/* Also puts aside what is not loaded any more, so that the list stays as short as what is. Whoever
+ * counts a hit has a reference, so the hits of a value without any are final. */
 static void memory_adopt(dj__memory *memory, dj__cached *value)
 {
-    for (const dj__cached *v = memory->values; v != NULL; v = v->next) {
-        if (v == value) {
-            return;
+    bool known = false;
+    for (dj__cached **link = &memory->values; *link != NULL;) {
+        dj__cached *v = *link;
+        known = known || v == value;
+        if (atomic_load_explicit(&v->refs, memory_order_acquire) > 0) {
+            link = &v->next;
+            continue;
         }
+        *link = v->next;
+        v->next = memory->dead;
+        memory->dead = v;
+        memory->dead_hits += atomic_load_explicit(&v->hits, memory_order_relaxed);
     }
-    value->next = memory->values;
-    memory->values = value;
+    if (!known) {
+        value->next = memory->values;
+        memory->values = value;
+    }
 }
 
 /* Takes the least recently used value other than `keep` out of the cache if there are too many.
@@ -397,9 +411,10 @@ void dj__memory_insert(dj__memory *memory, const dj__memory_request *request, dj
             value->in_cache = true;
             memory->loaded++;
         }
+        /* Hits from now on are later than this insert. */
         const uint64_t now = atomic_load_explicit(&memory->clock, memory_order_relaxed) + 1;
-        atomic_store_explicit(&memory->clock, now, memory_order_relaxed);
         atomic_store_explicit(&value->used, now, memory_order_relaxed);
+        atomic_store_explicit(&memory->clock, now + 1, memory_order_relaxed);
         memory_remember(memory, request, value);
         evicted = memory_evict(memory, value);
     }
@@ -433,24 +448,30 @@ dj_status dj__memory_create(const dj__memory_ops *ops, size_t limit, dj__memory 
 
 void dj__memory_close(dj__memory *memory)
 {
-    pthread_mutex_lock(&memory->lock);
-    memory->closed = true;
-    dj__cached *value = memory->values;
-    pthread_mutex_unlock(&memory->lock);
-
-    /* The list only grows at its head, by values that are not kept any more. */
-    while (value != NULL) {
-        dj__cached *next = value->next;
+    dj__cached *dropped;
+    do {
         pthread_mutex_lock(&memory->lock);
-        const bool drop = value->in_cache;
-        if (drop) {
-            value->in_cache = false;
+        memory->closed = true;
+        dropped = memory->values;
+        while (dropped != NULL && !dropped->in_cache) {
+            dropped = dropped->next;
+        }
+        if (dropped != NULL) {
+            dropped->in_cache = false;
             memory->loaded--;
         }
         pthread_mutex_unlock(&memory->lock);
-        if (drop) {
-            memory->ops.release(value);
+        if (dropped != NULL) {
+            memory->ops.release(dropped);
         }
+    } while (dropped != NULL);
+}
+
+static void memory_destroy_values(dj__memory *memory, dj__cached *value)
+{
+    while (value != NULL) {
+        dj__cached *next = value->next;
+        memory->ops.destroy(value);
         value = next;
     }
 }
@@ -461,11 +482,8 @@ void dj__memory_destroy(dj__memory *memory)
         return;
     }
     dj__memory_close(memory);
-    for (dj__cached *value = memory->values; value != NULL;) {
-        dj__cached *next = value->next;
-        memory->ops.destroy(value);
-        value = next;
-    }
+    memory_destroy_values(memory, memory->values);
+    memory_destroy_values(memory, memory->dead);
     for (memory_node *node = memory->nodes; node != NULL;) {
         memory_node *older = node->older;
         if (node->leaf) {
@@ -486,8 +504,8 @@ void dj__memory_destroy(dj__memory *memory)
 
 uint64_t dj__memory_hits(dj__memory *memory)
 {
-    uint64_t hits = 0;
     pthread_mutex_lock(&memory->lock);
+    uint64_t hits = memory->dead_hits;
     for (dj__cached *v = memory->values; v != NULL; v = v->next) {
         hits += atomic_load_explicit(&v->hits, memory_order_relaxed);
     }

@@ -21,7 +21,7 @@ typedef struct dj__cached {
     _Atomic uint64_t used;   /* the cache's clock at the last use, coarse */
     bool in_cache;           /* under the cache's lock */
     char key[33];            /* request key */
-    struct dj__cached *next; /* all values of a cache, newest first */
+    struct dj__cached *next; /* in one of the cache's lists */
 } dj__cached;
 
 typedef struct dj__memory dj__memory;
