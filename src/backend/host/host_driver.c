@@ -187,7 +187,12 @@ static dj_status host_synchronize(dj_driver *driver, dj_error *err)
     return DJ_OK;
 }
 
-/* "expected exactly one kernel, found 2: a, b" */
+static int host_compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "expected exactly one kernel, found 2: a, b"; sorted, since compilers emit them in any order. */
 static dj_status host_fail_count(const dj__host_kernel *const *kernels, size_t count, dj_error *err)
 {
     if (count == 0) {
@@ -195,15 +200,24 @@ static dj_status host_fail_count(const dj__host_kernel *const *kernels, size_t c
                         "expected exactly one kernel, found 0: include <deepjit/kernel.h> and "
                         "define one with DJ_KERNEL or DJ_BLOCK_KERNEL");
     }
-    dj__strbuf names;
-    dj__strbuf_init(&names, sizeof err->message);
+    dj__strlist names;
+    dj__strbuf text;
+    dj__strlist_init(&names);
+    dj__strbuf_init(&text, sizeof err->message);
     for (size_t i = 0; i < count; i++) {
-        dj__strbuf_printf(&names, "%s%s", i > 0 ? ", " : "", kernels[i]->name);
+        dj__strlist_add(&names, kernels[i]->name);
+    }
+    if (names.count > 0) {
+        qsort(names.items, names.count, sizeof names.items[0], host_compare_names);
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        dj__strbuf_printf(&text, "%s%s", i > 0 ? ", " : "", names.items[i]);
     }
     dj_status status =
         dj__fail(err, DJ_INVALID_ARGUMENT, "expected exactly one kernel, found %zu: %s", count,
-                 dj__strbuf_str(&names));
-    dj__strbuf_fini(&names);
+                 dj__strbuf_str(&text));
+    dj__strbuf_fini(&text);
+    dj__strlist_fini(&names);
     return status;
 }
 
