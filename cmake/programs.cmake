@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# examples/*.c and bench/*.c: one program a file, in build/examples and build/bench, with nothing
+# examples/*/*.c and bench/*.c: one program a file, in build/examples and build/bench, with nothing
 # but the public headers.
 function(deepjit_programs folder)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c
+                                        ${PROJECT_SOURCE_DIR}/${folder}/*/*.c)
     foreach(source IN LISTS sources)
         cmake_path(GET source STEM stem)
         set(target deepjit_${folder}_${stem})
