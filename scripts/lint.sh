@@ -21,20 +21,12 @@ tidy() {
             out=$(clang-tidy --quiet "$0" -- $flags 2>&1) || { echo "$out"; exit 1; }'
 }
 
-cpp_check() { # the tool's absence is fine: it adds little to clang-tidy
-    command -v cppcheck >/dev/null || return 0
-    # shellcheck disable=SC2086 # several flags
-    cppcheck --quiet --enable=warning,portability --error-exitcode=1 --inline-suppr \
-        ${flags#-std=c17} src cli
-}
-
 check "formatting (mend it with make format)" scripts/format.sh --check
 check "include edges" scripts/check-edges.py
 check "unique names" scripts/check-names.py
 check "style" scripts/check-style.py
 check "exported symbols" scripts/check-exports.py "$build/libdeepjit.so"
 check "clang-tidy" tidy
-check "cppcheck" cpp_check
 
 if [ "${#failed[@]}" -gt 0 ]; then
     printf 'lint: FAILED: %s\n' "${failed[@]}"

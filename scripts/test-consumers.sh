@@ -48,6 +48,14 @@ cmake_project() { # <name> <options>...
     echo "consumers: $1 works"
 }
 
+example() { # <name> <options>...: the example that is a project of its own
+    quietly cmake -S "$root/examples/embedding" -B "$work/$1" "${@:2}"
+    quietly cmake --build "$work/$1" "$jobs"
+    quietly "$work/$1/embedding"
+    exports_nothing "$work/$1/embedding"
+    echo "consumers: examples/embedding works, $1"
+}
+
 # A second, different build: other version, no optimisation. Its tree is a copy with a new number.
 second_build() {
     mkdir "$work/second"
@@ -79,6 +87,8 @@ libdir=$(dirname "$(find "$work/prefix" -name libdeepjit.a)")
 
 cmake_project add_subdirectory "-DDEEPJIT_SOURCE_DIR=$root"
 cmake_project find_package "-DCMAKE_PREFIX_PATH=$work/prefix"
+example "by add_subdirectory" "-DDEEPJIT_SOURCE_DIR=$root"
+example "by find_package" "-DCMAKE_PREFIX_PATH=$work/prefix"
 
 mkdir "$work/pkgconfig"
 PKG_CONFIG_PATH="$libdir/pkgconfig" \
