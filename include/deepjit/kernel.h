@@ -249,6 +249,14 @@ const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
 #endif
 
 #define DJ__K_UNUSED __attribute__((unused))
+/* Nothing refers to an entry of the list by name: neither compiler nor linker may drop it. */
+#define DJ__K_LISTED used, section("dj_kernels")
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#undef DJ__K_LISTED
+#define DJ__K_LISTED used, retain, section("dj_kernels")
+#endif
+#endif
 
 #define DJ_DEVICE static inline DJ__K_UNUSED
 #define DJ_RESTRICT __restrict__
@@ -289,8 +297,8 @@ const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
         DJ__K_EACH(n, DJ__K_DESCRIBE_PARAM, __VA_ARGS__){"", "", 0, 0}};                           \
     static const struct dj__k_kernel dj__kernel_##name = {#name, dj__run_##name,                   \
                                                           dj__params_##name, n};                   \
-    static const struct dj__k_kernel *const dj__listed_##name                                      \
-        __attribute__((used, section("dj_kernels"))) = &dj__kernel_##name;
+    static const struct dj__k_kernel *const dj__listed_##name __attribute__((DJ__K_LISTED)) =      \
+        &dj__kernel_##name;
 
 /* The user's body ends each kernel macro's expansion. It works on a copy of the block's numbers,
  * so that the compiler sees that no store of the kernel changes them. */
