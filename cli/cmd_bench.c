@@ -64,7 +64,7 @@ typedef struct bench_state {
     char *root;
     dj_cancel *cancel;
     size_t rounds;
-    size_t hits;     /* calls in a round */
+    size_t hits;     /* calls in a round, 1 KiB of source */
     size_t launches; /* calls in a round */
     size_t kernels;  /* distinct kernels on disk */
     size_t colds;
@@ -183,9 +183,10 @@ static double hit_round(hit_thread *threads, unsigned count)
 static bool hit_measure(bench_state *bench, dj_runtime *runtime, const cli_buffer sources[2],
                         const char *name, double limit)
 {
+    const size_t calls = bench->hits * 1024 / sources[0].size;
     hit_thread threads[2] = {
-        {.runtime = runtime, .source = &sources[0], .calls = bench->hits},
-        {.runtime = runtime, .source = &sources[1], .calls = bench->hits},
+        {.runtime = runtime, .source = &sources[0], .calls = calls},
+        {.runtime = runtime, .source = &sources[1], .calls = calls},
     };
     cli_samples one = {0};
     cli_samples two = {0};
@@ -551,10 +552,11 @@ static void machine_visit(void *user, const dj_finding *finding)
 {
     machine_facts *const facts = user;
     if (strcmp(finding->what, "compiler") == 0 && facts->compiler == NULL) {
-        facts->compiler = cli_format("%s", finding->detail);
-        for (char *c = facts->compiler; *c != '\0'; c++) {
-            *c = *c == '\n' ? ' ' : *c;
-        }
+        /* The first two lines are path and version. */
+        const size_t path = strcspn(finding->detail, "\n");
+        const char *const rest = finding->detail + path + strspn(finding->detail + path, "\n");
+        facts->compiler =
+            cli_format("%.*s, %.*s", (int)path, finding->detail, (int)strcspn(rest, "\n"), rest);
     }
 }
 
@@ -604,7 +606,7 @@ static int bench_run(const bench_options *options)
         .runtime = {.backend = "host"},
         .root = cli_make_temp_dir("bench"),
         .rounds = quick ? 7 : 31,
-        .hits = quick ? 20000 : 100000,
+        .hits = quick ? 200000 : 1000000,
         .launches = quick ? 20000 : 100000,
         .kernels = quick ? 8 : 32,
         .colds = quick ? 5 : 21,

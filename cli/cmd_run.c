@@ -97,9 +97,10 @@ static const char run_doc[] =
     "ARG if one begins with a dash.\n"
     "\n"
     "Examples:\n"
-    "  deepjit run scale.c --grid 4 --block 256 f32[1024] f32[1024]=iota 3\n"
-    "  deepjit run blur.c --grid 8,8 --block 16,16 --save out=out.npy f32[128,128] \\\n"
-    "      @in.npy 128 128\n";
+    "  deepjit run scale.c --grid 4 --block 256 'f32[1024]' \\\n"
+    "      'f32[1024]=iota' 3 1024\n"
+    "  deepjit run blur.c --grid 8,8 --block 16,16 --save out=out.npy \\\n"
+    "      'f32[128,128]' @in.npy 128 128\n";
 
 typedef struct run_state {
     cli_job job;
