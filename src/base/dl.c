@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/fs.h"
-#include "base/hash.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -21,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MFD_EXEC
@@ -28,7 +28,7 @@
 #endif
 
 #define DL_FD_DIR "/proc/thread-self/fd"
-enum { DL_NONCE_SIZE = 8, DL_PATH_SIZE = sizeof(DL_FD_DIR) + 2 * 8 * DL_NONCE_SIZE + 16 };
+enum { DL_PATH_SIZE = sizeof(DL_FD_DIR) + 2 * 64 + 16 };
 
 /* What is wrong with the bytes as a shared object of this machine's kind; NULL if nothing that
  * could make the loader read beyond their end. */
@@ -62,19 +62,19 @@ static const char *dl_check_elf(const unsigned char *data, size_t size)
     return NULL;
 }
 
-/* "<directory of descriptors>/<fd>" in a spelling that no other load has: each random bit is
- * one more "/" or "/." in the middle. */
+/* "<directory of descriptors>/<fd>" in a spelling that nothing loaded now has: the bits of the
+ * memfd's inode number, which stays its own while it is mapped, as "/" or "/." in the middle. */
 static bool dl_unique_path(int fd, char path[DL_PATH_SIZE])
 {
-    unsigned char nonce[DL_NONCE_SIZE];
-    if (!dj__random_bytes(nonce, sizeof(nonce))) {
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
         return false;
     }
     memcpy(path, DL_FD_DIR, sizeof(DL_FD_DIR));
     size_t at = sizeof(DL_FD_DIR) - 1;
-    for (size_t bit = 0; bit < 8 * sizeof(nonce); bit++) {
+    for (uint64_t bits = (uint64_t)info.st_ino; bits != 0; bits >>= 1) {
         path[at++] = '/';
-        if ((nonce[bit / 8] >> (bit % 8) & 1) != 0) {
+        if ((bits & 1) != 0) {
             path[at++] = '.';
         }
     }

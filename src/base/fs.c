@@ -124,10 +124,14 @@ int dj__read_fd(int fd, size_t limit, char **data, size_t *size)
         if (got == 0) {
             break;
         }
+        const bool at_end = used + (size_t)got == (size_t)st.st_size;
         used += (size_t)got;
         if (used > limit) {
             error = EFBIG;
             goto out;
+        }
+        if (at_end && used < capacity - 1) {
+            break; /* asked for one more byte and got none: the size was right */
         }
         if (used == capacity - 1) {
             capacity = capacity < 4096 ? 8192 : capacity > limit / 2 ? limit + 2 : capacity * 2;

@@ -40,7 +40,8 @@ static void view_error(dj__view *view, int error, const char *name)
     (void)snprintf(view->problem, sizeof(view->problem), "%.300s", err.message);
 }
 
-/* Opens a file of the entry; -1 with the view filled. O_NONBLOCK: a FIFO must not stop us. */
+/* Opens a file of the entry; negative with the view filled, -ENOENT if there is none.
+ * O_NONBLOCK: a FIFO must not stop us. */
 static int view_open(dj__view *view, int dir, const char *name, mode_t loose, struct stat *st)
 {
     int fd;
@@ -50,7 +51,9 @@ static int view_open(dj__view *view, int dir, const char *name, mode_t loose, st
     if (fd < 0) {
         if (errno == ENOENT) {
             view_damaged(view, "%s is missing", name);
-        } else if (errno == ELOOP || errno == ENXIO) {
+            return -ENOENT;
+        }
+        if (errno == ELOOP || errno == ENXIO) {
             view_damaged(view, "%s is not a regular file", name);
         } else {
             view_error(view, errno, name);
@@ -134,12 +137,11 @@ static void view_judge_marker(dj__view *view, const char *name)
 static void view_read_marker(dj__view *view, int dir, const char *name, mode_t loose)
 {
     struct stat st;
-    if (fstatat(dir, DJ__MARKER_NAME, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+    const int fd = view_open(view, dir, DJ__MARKER_NAME, 0, &st);
+    if (fd == -ENOENT) {
         view->look = DJ__LOOK_UNMARKED;
         (void)snprintf(view->problem, sizeof(view->problem), "no marker: was never published");
-        return;
     }
-    const int fd = view_open(view, dir, DJ__MARKER_NAME, 0, &st);
     if (fd < 0) {
         return;
     }

@@ -66,6 +66,8 @@ struct dj_runtime {
     pthread_mutex_t lock; /* guards the first need of what follows */
     _Atomic(dj_driver *) driver;
     _Atomic(dj_compiler *) compiler;
+    _Atomic bool have_device;
+    dj_device device;
     _Atomic bool have_toolchain;
     dj__toolchain toolchain;
 
@@ -104,7 +106,6 @@ typedef struct dj__request {
     size_t size;
     dj_compile_options options; /* effective */
     const char *arch;
-    dj_device device; /* storage of arch */
     dj__strlist base_flags;
     dj__strlist flags; /* effective, as given to the compiler */
     char *hook_path;   /* resolved; NULL: no hook */
@@ -124,6 +125,8 @@ void dj__runtime_ref(dj_runtime *runtime);
 void dj__runtime_unref(dj_runtime *runtime);
 /* The driver and compiler, found at first need; the failure is not remembered. */
 dj_status dj__runtime_driver(dj_runtime *runtime, dj_driver **out, dj_error *err);
+/* The device's description, asked for once. */
+dj_status dj__runtime_device(dj_runtime *runtime, const dj_device **out, dj_error *err);
 dj_status dj__runtime_compiler(dj_runtime *runtime, dj_compiler **out, dj_error *err);
 /* The toolchain's identity, once for the runtime's life. */
 dj_status dj__runtime_toolchain(dj_runtime *runtime, const dj__toolchain **out, dj_error *err);

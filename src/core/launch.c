@@ -162,9 +162,15 @@ dj_status dj_device_info(dj_runtime *runtime, dj_device *out, dj_error *err)
         return dj__fail(err, DJ_INVALID_ARGUMENT,
                         "dj_device_info: out must be a dj_device set to DJ_DEVICE_INIT");
     }
-    dj_driver *driver;
-    const dj_status status = launch_driver(runtime, &driver, err);
-    return status != DJ_OK ? status : runtime->backend->driver->device_info(driver, out, err);
+    if (runtime == NULL) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "runtime must not be NULL");
+    }
+    const dj_device *device = NULL;
+    const dj_status status = dj__runtime_device(runtime, &device, err);
+    if (status == DJ_OK) {
+        *out = *device;
+    }
+    return status;
 }
 
 dj_status dj_mem_alloc(dj_runtime *runtime, size_t size, void **out, dj_error *err)

@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-extern const char dj__prelude_text[]; /* the exact bytes, then a NUL */
-extern const size_t dj__prelude_size; /* without the NUL */
+extern const char dj__prelude_text[];   /* the exact bytes, then a NUL */
+extern const size_t dj__prelude_size;   /* without the NUL */
+extern const char dj__prelude_digest[]; /* SHA-256 in hexadecimal: what the key takes */
 
 #endif

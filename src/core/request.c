@@ -86,13 +86,9 @@ static dj_status request_arch(dj_runtime *runtime, dj__request *request, dj_erro
         request->arch = request->options.arch;
         return DJ_OK;
     }
-    dj_driver *driver = NULL;
-    dj_status status = dj__runtime_driver(runtime, &driver, err);
-    if (status == DJ_OK) {
-        request->device.size = sizeof(request->device);
-        status = runtime->backend->driver->device_info(driver, &request->device, err);
-    }
-    request->arch = request->device.arch;
+    const dj_device *device = NULL;
+    const dj_status status = dj__runtime_device(runtime, &device, err);
+    request->arch = device != NULL ? device->arch : NULL;
     return status;
 }
 

@@ -72,7 +72,7 @@ dj_status dj__request_key(dj_runtime *runtime, dj__request *request, const char 
                   runtime->config.extra_signature_size);
     dj_status status = key_environment(runtime, &key, err);
     if (status == DJ_OK) {
-        dj__key_field(&key, "prelude", dj__prelude_text, dj__prelude_size);
+        dj__key_text(&key, "prelude", dj__prelude_digest);
         dj__key_field(&key, "source", request->source, request->size);
         status = key_includes(runtime, request, &key, err);
     }

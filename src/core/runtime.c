@@ -218,6 +218,23 @@ dj_status dj__runtime_driver(dj_runtime *runtime, dj_driver **out, dj_error *err
     return status;
 }
 
+dj_status dj__runtime_device(dj_runtime *runtime, const dj_device **out, dj_error *err)
+{
+    dj_driver *driver = NULL;
+    dj_status status = dj__runtime_driver(runtime, &driver, err);
+    if (status == DJ_OK && !atomic_load_explicit(&runtime->have_device, memory_order_acquire)) {
+        pthread_mutex_lock(&runtime->lock);
+        if (!atomic_load_explicit(&runtime->have_device, memory_order_relaxed)) {
+            runtime->device = (dj_device){.size = sizeof(runtime->device)};
+            status = runtime->backend->driver->device_info(driver, &runtime->device, err);
+            atomic_store_explicit(&runtime->have_device, status == DJ_OK, memory_order_release);
+        }
+        pthread_mutex_unlock(&runtime->lock);
+    }
+    *out = status == DJ_OK ? &runtime->device : NULL;
+    return status;
+}
+
 static dj_status runtime_compiler_locked(dj_runtime *runtime, dj_compiler **out, dj_error *err)
 {
     *out = atomic_load_explicit(&runtime->compiler, memory_order_relaxed);
