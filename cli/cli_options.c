@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     KEY_BACKEND = 0x1000,
@@ -20,7 +19,7 @@ enum {
     KEY_SIGNATURE,
     KEY_TABLE /* + row; last */
 };
-enum { TABLE_LIMIT = 96, NAME_LIMIT = 48 };
+enum { TABLE_LIMIT = 96, NAME_LIMIT = 48, TAG_LIMIT = 128 };
 
 static const struct argp_option runtime_options[] = {
     {NULL, 0, NULL, 0, "Where to look:", 20},
@@ -145,6 +144,20 @@ static void compile_set_row(cli_compile_options *options, const dj_option *row, 
     cli_set_option(state, row->scope, row->name, text, &options->options);
 }
 
+static bool is_tag_character(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+static bool is_tag(const char *text)
+{
+    size_t length = 0;
+    while (is_tag_character(text[length])) {
+        length++;
+    }
+    return text[length] == '\0' && length > 0 && length <= TAG_LIMIT;
+}
+
 static error_t compile_parse(int key, char *arg, struct argp_state *state)
 {
     cli_compile_options *const options = state->input;
@@ -153,6 +166,10 @@ static error_t compile_parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &options->runtime;
         return 0;
     case KEY_TAG:
+        if (!is_tag(arg)) {
+            argp_error(state, "--tag '%s': expected 1 to %d letters, digits and underscores", arg,
+                       TAG_LIMIT);
+        }
         options->tag = arg;
         return 0;
     case 'I':
@@ -276,14 +293,10 @@ static char *tag_from_file(const char *file)
         *dot = '\0';
     }
     for (char *c = tag; *c != '\0'; c++) {
-        const bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
-                           (*c >= 'a' && *c <= 'z') || *c == '_';
-        if (!plain) {
-            *c = '_';
-        }
+        *c = is_tag_character(*c) ? *c : '_';
     }
-    if (strlen(tag) > 128) {
-        tag[128] = '\0';
+    if (strlen(tag) > TAG_LIMIT) {
+        tag[TAG_LIMIT] = '\0';
     }
     return tag;
 }

@@ -296,21 +296,6 @@ static bool value_bind_array(const cli_value *value, const cli_param *param, boo
     return true;
 }
 
-static bool value_guess_elem(const cli_value *value, const cli_param *param, cli_elem *out)
-{
-    unsigned char ignored[8];
-    if (cli_elem_from_c(param->type, strlen(param->type), out)) {
-        return true;
-    }
-    if (strchr(param->type, '*') != NULL) {
-        return false;
-    }
-    const bool integer = cli_elem_parse(CLI_I64, value->text, ignored) ||
-                         cli_elem_parse(CLI_U64, value->text, ignored);
-    return cli_elem_from_numpy(integer ? (value->text[0] == '-' ? 'i' : 'u') : 'f', param->size,
-                               out);
-}
-
 static bool value_bind_scalar(cli_value *value, const cli_param *param)
 {
     cli_elem elem;
@@ -318,8 +303,11 @@ static bool value_bind_scalar(cli_value *value, const cli_param *param)
         return value_mismatch(value, param, "an array, such as f32[1024]=iota, or null");
     }
     if (value->kind == CLI_VALUE_NUMBER) {
-        if (!value_guess_elem(value, param, &value->elem)) {
-            return value_mismatch(value, param, "bytes:HEX");
+        /* Guessing by size would turn 5 for a float into an integer's bits. */
+        if (!cli_elem_from_c(param->type, strlen(param->type), &value->elem)) {
+            return value_mismatch(value, param,
+                                  "TYPE:NUMBER or bytes:HEX, as the binary does not "
+                                  "say what kind of number this is");
         }
         char expected[64];
         snprintf(expected, sizeof expected, "a number of type %s", cli_elem_name(value->elem));
