@@ -20,7 +20,7 @@
 
 #define DISK_TOUCH_SECONDS 3600
 /* With less room than this a build would only fail halfway. */
-#define DISK_LEAST_ROOM ((uint64_t)256 * 1024)
+#define DISK_LEAST_ROOM ((uint64_t)1024 * 1024)
 
 static dj__root *disk_root(dj_store *store)
 {
@@ -65,7 +65,8 @@ static disk_answer disk_judge(dj__root *root, int fd, int entries, const char *n
         return DISK_MISS;
     case DJ__LOOK_ERROR:
         dj__log_write(log, DJ_LOG_INFO,
-                      "cache entry %s/" DJ__DIR_ENTRIES "/%s (root from %s) is treated as missing: "
+                      "cache entry %s/" DJ__DIR_ENTRIES
+                      "/%s (roots are set by %s) is treated as missing: "
                       "%s",
                       root->path, name, root->shared->setting, view->problem);
         return view->error == ENOMEM ? DISK_NO_MEMORY : DISK_AGAIN;

@@ -47,10 +47,6 @@ dj_status dj__tiered_open(const dj__store_config *config, dj_store **out, dj_err
 dj_status dj__tiered_subdir(dj_store *store, const char *name, bool writable, size_t index,
                             char **path, dj_error *err);
 
-/* Writing into staging of the first root failed (a full disk): for the next 60 s staging is
- * private. */
-void dj__tiered_avoid(dj_store *store, const char *reason);
-
 void dj__entry_fini(dj_entry *entry);
 void dj__staging_fini(dj_staging *staging); /* removes the directory if it still exists */
 

@@ -32,7 +32,8 @@ static dj_status listing_open(dj__root *root, int *fd, int *entries, dj__strlist
         dj__root_close(*fd, *entries);
         *fd = -1;
         *entries = -1;
-        return dj__fail_errno(err, error, "cannot list %s/" DJ__DIR_ENTRIES " (cache root from %s)",
+        return dj__fail_errno(err, error,
+                              "cannot list %s/" DJ__DIR_ENTRIES " (cache roots are set by %s)",
                               root->path, root->shared->setting);
     }
     return DJ_OK;
@@ -172,9 +173,9 @@ dj_status dj__listing_remove(dj__root *root, const char *tag, size_t *removed, d
         dj__trash_empty(root, fd);
     }
     if (first_error != 0) {
-        status =
-            dj__fail_errno(err, first_error, "cannot remove entries of cache root %s (from %s)",
-                           root->path, root->shared->setting);
+        status = dj__fail_errno(err, first_error,
+                                "cannot remove entries of cache root %s (roots are set by %s)",
+                                root->path, root->shared->setting);
     }
     dj__strlist_fini(&names);
     dj__root_close(fd, entries);

@@ -25,8 +25,9 @@ static dj_status root_check(dj__root *root, int fd, dj_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
-        return dj__fail_errno(err, errno, "cannot examine cache root %s (from %s)", root->path,
-                              root->shared->setting);
+        return dj__fail_errno(err, errno,
+                              "cannot examine cache root %s (set %s to another directory)",
+                              root->path, root->shared->setting);
     }
     const uint64_t fingerprint = root_fingerprint(&st);
     if (atomic_load_explicit(&root->trusted, memory_order_relaxed) == fingerprint) {
@@ -72,8 +73,8 @@ dj_status dj__root_open(dj__root *root, bool create, int *out, dj_error *err)
         }
     }
     if (fd < 0) {
-        return dj__fail_errno(err, -fd, "cannot open cache root %s (from %s)", root->path,
-                              root->shared->setting);
+        return dj__fail_errno(err, -fd, "cannot open cache root %s (set %s to another directory)",
+                              root->path, root->shared->setting);
     }
     const dj_status status = root_check(root, fd, err);
     if (status != DJ_OK) {
@@ -106,7 +107,7 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
         sub = root_create_sub(root, fd, name);
     }
     if (sub < 0) {
-        return dj__fail_errno(err, -sub, "cannot %s %s/%s (cache root from %s)",
+        return dj__fail_errno(err, -sub, "cannot %s %s/%s (set %s to another directory)",
                               create ? "create" : "open", root->path, name, root->shared->setting);
     }
     struct stat st;

@@ -234,11 +234,3 @@ dj_status dj__tiered_subdir(dj_store *store, const char *name, bool writable, si
     *path = dj__path_join(root->path, name);
     return *path != NULL ? DJ_OK : dj__fail_memory(err);
 }
-
-void dj__tiered_avoid(dj_store *store, const char *reason)
-{
-    tiered *all = tiered_of(store);
-    if (all->num_roots > 0) {
-        (void)dj__fallback_enter(&all->fallback, reason);
-    }
-}

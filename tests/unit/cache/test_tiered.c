@@ -207,12 +207,6 @@ static void test_unusable_root_is_tried_again(void **state)
     fix_publish(store, "add", FIX_DIGEST, FIX_BINARY);
     assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_ALL), DJ_OK);
     assert_int_equal(fix->warnings, 1);
-
-    dj__tiered_avoid(store, "no space left in the first root");
-    expect_private_build(fix, store, "no space left");
-    assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_ALL), DJ_OK); /* still read */
-    fake_now += 61 * SECOND;
-    fix_publish(store, "add", FIX_DIGEST_2, FIX_BINARY);
     dj_store_close(store);
 }
 
