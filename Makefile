@@ -10,7 +10,7 @@ CTEST = ctest --test-dir $(1) --output-on-failure -j$(JOBS) --no-tests=error $(2
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: help all deps configure demo test test-asan test-tsan bench lint format install clean
+.PHONY: help all deps configure demo test test-asan test-tsan bench lint format docs install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -53,6 +53,9 @@ lint: all ## formatting, clang-tidy, include edges, names, exports
 
 format: ## format the C sources in place
 	@scripts/format.sh -i
+
+docs: all ## write the generated page, docs/environment.md
+	@$(BUILD)/deepjit env --markdown > docs/environment.md
 
 install: all ## install below PREFIX, /usr/local unless given, and DESTDIR
 	@$(CMAKE) --install $(BUILD)
