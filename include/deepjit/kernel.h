@@ -48,7 +48,7 @@
  * Indices are int on every back end: DJ_BLOCK_IDX_X/Y/Z, DJ_THREAD_IDX_X/Y/Z, DJ_BLOCK_DIM_X/Y/Z,
  * DJ_GRID_DIM_X/Y/Z. They exist in kernel bodies only: pass them to helper functions.
  *
- * Helper functions begin with DJ_DEVICE. DJ_RESTRICT is C's restrict on every back end. The
+ * Helper functions begin with DJ_FUNCTION. DJ_RESTRICT is C's restrict on every back end. The
  * headers stddef, stdint, stdbool and math are there already.
  *
  * Rules
@@ -164,7 +164,7 @@ typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 #endif
 
-#define DJ_DEVICE static __device__ inline __attribute__((unused))
+#define DJ_FUNCTION static __device__ inline __attribute__((unused))
 #define DJ_RESTRICT __restrict__
 
 #define DJ_BLOCK_IDX_X ((int)blockIdx.x)
@@ -258,7 +258,7 @@ const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
 #endif
 #endif
 
-#define DJ_DEVICE static inline DJ__K_UNUSED
+#define DJ_FUNCTION static inline DJ__K_UNUSED
 #define DJ_RESTRICT __restrict__
 
 #define DJ_BLOCK_IDX_X (dj__block.index[0])

@@ -2,7 +2,7 @@
 /* Uses every macro of deepjit/kernel.h; compiled as C11 and C17, pedantic. */
 #include <deepjit/kernel.h>
 
-DJ_DEVICE float scaled(const float *DJ_RESTRICT values, int index, float factor)
+DJ_FUNCTION float scaled(const float *DJ_RESTRICT values, int index, float factor)
 {
     return factor * values[index];
 }

@@ -9,7 +9,7 @@ typedef struct weights {
     float at[5][5];
 } weights;
 
-DJ_DEVICE int clamp_to(int value, int limit)
+DJ_FUNCTION int clamp_to(int value, int limit)
 {
     return value < 0 ? 0 : value >= limit ? limit - 1 : value;
 }

@@ -3,7 +3,7 @@
  * the prelude compiled by the compilers that are at hand. */
 #include "backend/host/host_backend.h"
 
-#include <deepjit/kernel.h> /* after the host's headers: DJ_DEVICE is a status there */
+#include <deepjit/kernel.h>
 
 #include "base/fs.h"
 #include "base/process.h"
@@ -42,7 +42,7 @@ _Static_assert(DJ__K_ABI == DJ__HOST_ABI, "abi");
 
 /* ---- kernels ---- */
 
-DJ_DEVICE float test_macro_twice(float x)
+DJ_FUNCTION float test_macro_twice(float x)
 {
     return 2 * x;
 }
@@ -376,7 +376,7 @@ static void test_macro_shared(void **state)
 static const char test_macro_source[] =
     "#include <deepjit/kernel.h>\n"
     "typedef struct { double a; char b; } box;\n"
-    "DJ_DEVICE float half_of(float x) { return x / 2; }\n"
+    "DJ_FUNCTION float half_of(float x) { return x / 2; }\n"
     "#if defined(THREADS)\n"
     "DJ_KERNEL(k, (float *, out), (const float *DJ_RESTRICT, in), (box, b), (bool, f), (int, n))\n"
     "{\n"
