@@ -178,13 +178,12 @@ bool dj__cached_retain(dj__cached *value)
     return false;
 }
 
-/* A hit: counted, and stamped with the clock, which stands still between inserts. */
+/* Takes a reference and stamps the value with the clock, which stands still between inserts. */
 static bool memory_take(dj__memory *memory, dj__cached *value)
 {
     if (!dj__cached_retain(value)) {
         return false;
     }
-    atomic_fetch_add_explicit(&value->hits, 1, memory_order_relaxed);
     const uint64_t now = atomic_load_explicit(&memory->clock, memory_order_relaxed);
     if (atomic_load_explicit(&value->used, memory_order_relaxed) != now) {
         atomic_store_explicit(&value->used, now, memory_order_relaxed);
@@ -199,7 +198,11 @@ dj__cached *dj__memory_find(dj__memory *memory, const dj__memory_request *reques
         return NULL;
     }
     dj__cached *value = atomic_load_explicit(&slot->value, memory_order_acquire);
-    return memory_take(memory, value) ? value : NULL;
+    if (!memory_take(memory, value)) {
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&value->hits, 1, memory_order_relaxed);
+    return value;
 }
 
 dj__cached *dj__memory_find_key(dj__memory *memory, const char key[33])

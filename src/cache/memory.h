@@ -57,7 +57,7 @@ void dj__memory_destroy(dj__memory *memory);
 
 /* A hit with a reference taken, or NULL. Lock-free, allocates nothing, no system call. */
 dj__cached *dj__memory_find(dj__memory *memory, const dj__memory_request *request);
-/* By request key; takes the lock. A reference is taken, or NULL. */
+/* By request key; takes the lock. A reference is taken, or NULL. Not counted as a hit. */
 dj__cached *dj__memory_find_key(dj__memory *memory, const char key[33]);
 /*
  * Makes `request` find `value` from now on, and keeps a reference of its own to it, dropping
@@ -74,6 +74,7 @@ void dj__memory_close(dj__memory *memory);
 /* Increment if not zero. */
 bool dj__cached_retain(dj__cached *value);
 
+/* Of dj__memory_find. */
 uint64_t dj__memory_hits(dj__memory *memory);
 uint64_t dj__memory_evictions(dj__memory *memory);
 /* In a forked child: locks are free again. */

@@ -335,6 +335,7 @@ static void requests_of_one_key_share_a_value(void **state)
     dj__cached *value = insert(memory, text_request("a"), 7);
     dj__cached *found = dj__memory_find_key(memory, value->key);
     assert_ptr_equal(found, value);
+    assert_int_equal(dj__memory_hits(memory), 0);
     assert_null(dj__memory_find_key(memory, "00000000000000000000000000000008"));
 
     const dj__memory_request other = request_of("a", 1, &debug);
