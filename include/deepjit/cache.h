@@ -53,6 +53,7 @@ typedef struct dj_cache_root {
     const char *reason; /* why not, and what to set; "" if nothing is wrong */
 } dj_cache_root;
 typedef void (*dj_cache_root_fn)(void *user, const dj_cache_root *root);
+/* Visits the roots in order, without creating any. */
 DJ_API dj_status dj_cache_roots(dj_runtime *runtime, dj_cache_root_fn visit, void *user,
                                 dj_error *err);
 

@@ -65,6 +65,7 @@ DJ_API dj_status dj_compile(dj_runtime *runtime, const char *tag, const char *so
 DJ_API dj_status dj_build(dj_runtime *runtime, const char *tag, const char *source, size_t size,
                           const dj_compile_options *options, dj_artifact **out, dj_error *err);
 
+/* An artifact is the caller's until it is released; NULL is allowed. */
 DJ_API dj_artifact *dj_artifact_retain(dj_artifact *artifact);
 DJ_API void dj_artifact_release(dj_artifact *artifact);
 /* The absolute path of the directory. Valid as long as the artifact is held. */

@@ -50,6 +50,7 @@ typedef struct dj_arg {
 DJ_API dj_status dj_launch(dj_kernel *kernel, const dj_launch_options *options, const dj_arg *args,
                            size_t num_args, dj_error *err);
 
+/* One more reference to the kernel, which is returned; NULL is allowed. */
 DJ_API dj_kernel *dj_kernel_retain(dj_kernel *kernel);
 /* NULL-safe. A kernel may outlive its runtime; it is unloaded with its last reference. */
 DJ_API void dj_kernel_release(dj_kernel *kernel);

@@ -19,12 +19,12 @@ typedef struct dj_compiler dj_compiler; /* defined by each compiler */
 typedef struct dj_compile_job {
     size_t size;
     const char *dir;          /* absolute staging directory */
-    const char *source;       /* relative to dir, or absolute with line information */
+    const char *source;       /* relative to dir */
     const char *const *flags; /* from ops->flags */
     size_t num_flags;
     const char *const *includes; /* relative to dir, in search order, the prelude last */
     size_t num_includes;
-    const char *debug_dir;       /* what debug information calls `dir`; NULL without any */
+    const char *debug_dir; /* what debug information calls `dir`; NULL without any */
     bool dump_asm;
     int64_t timeout_ms;         /* of each tool */
     dj_cancel *cancel;          /* may be NULL */
