@@ -21,16 +21,12 @@ tidy() {
             out=$(clang-tidy --quiet "$0" -- $flags 2>&1) || { echo "$out"; exit 1; }'
 }
 
-generated_docs() {
-    "$build/deepjit" env --markdown | diff -u docs/environment.md -
-}
-
 check "formatting (mend it with make format)" scripts/format.sh --check
 check "include edges" scripts/check-edges.py
 check "unique names" scripts/check-names.py
 check "style" scripts/check-style.py
 check "exported symbols" scripts/check-exports.py "$build/libdeepjit.so"
-check "generated documentation (make docs)" generated_docs
+check "documentation" scripts/check-docs.py "$build/deepjit"
 check "clang-tidy" tidy
 
 if [ "${#failed[@]}" -gt 0 ]; then
