@@ -58,7 +58,7 @@ typedef struct dj_config {
     /* Where log messages go. NULL: stderr. JIT_LOG decides how many. */
     dj_log_fn log;
     void *log_user;
-    /* Overrides the search for the hosting framework's current stream. */
+    /* The stream of launches that name none. NULL: the device's default stream. */
     dj_stream_fn current_stream;
     void *current_stream_user;
 } dj_config;

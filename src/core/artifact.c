@@ -160,15 +160,18 @@ static dj_status artifact_stage(dj_runtime *runtime, const dj__request *request,
     if (status == DJ_OK) {
         return DJ_OK;
     }
-    const bool retry = staging->reason == NULL && (status == DJ_COMPILE || status == DJ_IO);
+    /* Asked for while the failed one still takes its room: the store sees how full it is. */
+    dj_staging other = {0};
+    const bool retry = staging->reason == NULL && (status == DJ_COMPILE || status == DJ_IO) &&
+                       dj_store_stage(runtime->store, &other, NULL) == DJ_OK;
     dj__staging_fini(staging);
-    if (retry && dj_store_stage(runtime->store, staging, NULL) == DJ_OK) {
-        if (staging->reason != NULL) {
-            status = dj__build_staged(runtime, request, staging, err);
-        }
-        if (status != DJ_OK) {
-            dj__staging_fini(staging);
-        }
+    if (retry && other.reason != NULL) {
+        status = dj__build_staged(runtime, request, &other, err);
+    }
+    if (status == DJ_OK) {
+        *staging = other;
+    } else {
+        dj__staging_fini(&other);
     }
     return status;
 }

@@ -268,7 +268,8 @@ typedef struct runtime_memos {
     dj__toolchain_dirs dirs;
 } runtime_memos;
 
-/* What decides which tools a compiler driver finds: its keyed environment and PATH. */
+/* What decides which tools and libraries a compiler driver finds: its keyed environment, PATH and
+ * LD_LIBRARY_PATH. */
 static void runtime_memo_scope(dj_runtime *runtime, dj__strbuf *scope)
 {
     dj__strlist env;
@@ -278,8 +279,11 @@ static void runtime_memo_scope(dj_runtime *runtime, dj__strbuf *scope)
         dj__strbuf_printf(scope, "%s\n", env.items[i]);
     }
     dj__strlist_fini(&env);
-    const char *path = dj__env_raw(runtime->env, "PATH");
-    dj__strbuf_printf(scope, "PATH=%s", path != NULL ? path : "");
+    static const char *const searched[] = {"PATH", "LD_LIBRARY_PATH"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = dj__env_raw(runtime->env, searched[i]);
+        dj__strbuf_printf(scope, "%s=%s\n", searched[i], value != NULL ? value : "");
+    }
 }
 
 static void runtime_memos_init(dj_runtime *runtime, runtime_memos *memos)

@@ -19,9 +19,11 @@ static int run_child(store_fixture *fix, bool shim, const char *mode, const char
     const char *bin = getenv("DJ_TEST_BIN_DIR");
     assert_non_null(bin);
     char number[32];
-    char preload[1024];
     (void)snprintf(number, sizeof(number), "%ld", nth);
-    (void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/shim_kill.so", bin);
+    /* By its bare name: blanks in LD_PRELOAD separate. */
+    char preload[] = "LD_PRELOAD=shim_kill.so";
+    char *search = dj__format("LD_LIBRARY_PATH=%s", bin);
+    assert_non_null(search);
     char *program = dj__format("%s/publish_child", bin);
     assert_non_null(program);
     char *const argv[] = {program,
@@ -33,12 +35,13 @@ static int run_child(store_fixture *fix, bool shim, const char *mode, const char
                           NULL};
     /* Sanitizers want to come first; the shim does, and hands on to them. */
     char asan[] = "ASAN_OPTIONS=verify_asan_link_order=0";
-    char *const envp[] = {asan, shim ? preload : NULL, NULL};
+    char *const envp[] = {asan, search, shim ? preload : NULL, NULL};
     pid_t pid;
     int status;
     assert_int_equal(posix_spawn(&pid, program, NULL, NULL, argv, envp), 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     free(program);
+    free(search);
     return status;
 }
 
