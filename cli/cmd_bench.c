@@ -50,9 +50,10 @@ static error_t bench_parse(int key, char *arg, struct argp_state *state)
 static const char bench_doc[] =
     "Measures cache hits, launches and compilations of the host back end on this machine."
     "\v"
-    "On a terminal: a table. Otherwise: JSON lines on standard output and the table on\n"
-    "standard error. Limits that are missed are marked and do not change the exit status.\n"
-    "Works in a private cache root under TMPDIR. Examples:\n"
+    "On a terminal: a table. Otherwise: JSON lines on standard output and the table\n"
+    "on standard error. Limits that are missed are marked and do not change the\n"
+    "exit status. Works in a private cache root under TMPDIR.\n\n"
+    "Examples:\n"
     "  deepjit bench --quick\n"
     "  deepjit bench > results.jsonl\n";
 

@@ -84,8 +84,9 @@ static const char demo_doc[] =
     "Compiles a kernel in an empty cache, then takes it from disk and from memory, launches it "
     "each time and checks its results."
     "\v"
-    "Works in a private cache root under TMPDIR, which it removes. With --cache-dir it works\n"
-    "in that root, and leaves its entry there. Examples:\n"
+    "Works in a private cache root under TMPDIR, which it removes; with --cache-dir\n"
+    "in that root, where it leaves its entry.\n\n"
+    "Examples:\n"
     "  deepjit demo\n"
     "  deepjit demo --backend host --cache-dir /mnt/nfs/cache\n";
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KEY_PREFIX = 0x100 };
+
 typedef struct env_options {
     const char *env_prefix;
     bool markdown;
@@ -13,7 +15,7 @@ typedef struct env_options {
 } env_options;
 
 static const struct argp_option env_argp_options[] = {
-    {"env-prefix", 'p', "NAME", 0, "Settings of a library with this prefix", 0},
+    {"env-prefix", KEY_PREFIX, "NAME", 0, "Settings of a library with this prefix", 0},
     {"json", 'j', NULL, 0, "JSON instead of text", 0},
     {"markdown", 'm', NULL, 0, "The documentation page, without values", 0},
     {0},
@@ -23,7 +25,7 @@ static error_t env_parse(int key, char *arg, struct argp_state *state)
 {
     env_options *const options = state->input;
     switch (key) {
-    case 'p':
+    case KEY_PREFIX:
         options->env_prefix = arg;
         return 0;
     case 'j':
@@ -43,8 +45,9 @@ static error_t env_parse(int key, char *arg, struct argp_state *state)
 static const char env_doc[] =
     "Lists the settings that the environment can give, their values and where these come from."
     "\v"
-    "A setting NAME is read from <PREFIX>_NAME of the library that embeds DeepJIT, then\n"
-    "from DJ_NAME. Examples:\n"
+    "A setting NAME is read from <PREFIX>_NAME, where PREFIX is that of the library\n"
+    "that embeds DeepJIT, then from DJ_NAME.\n\n"
+    "Examples:\n"
     "  deepjit env\n"
     "  deepjit env --env-prefix MYLIB --json\n";
 

@@ -54,8 +54,9 @@ static const char explain_doc[] =
     "Shows what the cache key of FILE ('-': standard input) is made of, and the key. Compiles "
     "nothing."
     "\v"
-    "Long and binary values are shown as their size and a 64-bit FNV-1a hash, enough to\n"
-    "compare them. Examples:\n"
+    "Long and binary values are shown as their size and a 64-bit FNV-1a hash,\n"
+    "enough to compare them.\n\n"
+    "Examples:\n"
     "  deepjit explain scale.c\n"
     "  diff <(deepjit explain scale.c) <(ssh node7 deepjit explain scale.c)\n";
 

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The frame and the small commands: help, version, doctor, env, and the manual page."""
+import json
+import os
+import re
+
+import pytest
+from conftest import SOURCE_DIR, golden
+
+COMMANDS = ["demo", "run", "build", "cache", "explain", "doctor", "env", "bench", "version"]
+
+
+def test_help(deepjit):
+    out, err = deepjit("--help")
+    assert err == ""
+    golden("help.txt", out)
+
+
+@pytest.mark.parametrize("command", ["demo", "cache", "doctor", "env", "bench", "version"])
+def test_help_of_commands(deepjit, command):
+    out, err = deepjit(command, "--help")
+    assert err == ""
+    golden(f"help_{command}.txt", out)
+
+
+@pytest.mark.parametrize("command", ["run", "build", "explain"])
+def test_help_lists_the_compile_options(deepjit, command):
+    """These come from the option table, so they are not fixed here."""
+    out, _ = deepjit(command, "--help")
+    for option in ("--tag=NAME", "-I DIR", "--track=PREFIX", "--flag=FLAG", "--arch=",
+                   "--optimize-level=", "--debug-info", "--fast-math", "--dump-asm", "--flags=",
+                   "--extra-flags=", "--post-hook=", "--backend=NAME", "--cache-dir=DIR"):
+        assert option in out
+    assert "Examples:" in out
+
+
+@pytest.mark.parametrize("args, problem", [
+    ([], "no command"), (["nonsense"], "unknown command 'nonsense'"), (["--nonsense"], "--nonsense"),
+])
+def test_usage(deepjit, args, problem):
+    out, err = deepjit(*args, status=2)
+    assert out == "" and err.startswith("deepjit: ") and problem in err
+
+
+def test_options_after_the_command_belong_to_it(deepjit):
+    out, _ = deepjit("version", "--json")
+    assert json.loads(out)["version"]
+
+
+def test_version(deepjit):
+    out, _ = deepjit("--version")
+    version = re.fullmatch(r"deepjit (\d+\.\d+\.\d+)\n", out).group(1)
+    header = (SOURCE_DIR / "include/deepjit/base.h").read_text()
+    assert f'#define DJ_VERSION_STRING "{version}"' in header
+    out, _ = deepjit("version", "--json")
+    facts = json.loads(out)
+    assert facts["version"] == version and "host" in facts["backends"]
+    out, _ = deepjit("version")
+    assert out == f"deepjit {version}\nback ends: {' '.join(facts['backends'])}\n"
+
+
+def findings(deepjit, status=0, **options):
+    out, _ = deepjit("doctor", "--backend", "host", "--json", status=status, **options)
+    report, = json.loads(out)
+    assert report["backend"] == "host" and report["complete"] == (status == 0)
+    return {finding["what"]: finding for finding in report["findings"]}
+
+
+def test_doctor(deepjit):
+    found = findings(deepjit)
+    assert all(finding["found"] for finding in found.values())
+    assert "/" in found["compiler"]["detail"]
+    assert str(deepjit.cache) in found["cache root"]["detail"]
+    out, err = deepjit("doctor")
+    assert err == "" and out.startswith("host\n") and "MISSING" not in out
+
+
+def test_doctor_says_what_is_missing(deepjit):
+    env = {"DJ_JIT_HOST_COMPILER": "/nonexistent/cc"}
+    found = findings(deepjit, status=3, env=env)
+    assert not found["compiler"]["found"]
+    assert "/nonexistent/cc" in found["compiler"]["detail"]
+    assert "DJ_JIT_HOST_COMPILER" in found["compiler"]["detail"]
+    out, _ = deepjit("doctor", status=3, env=env)
+    assert "MISSING compiler" in out
+
+
+def test_doctor_with_a_root_that_cannot_be_used(deepjit):
+    found = findings(deepjit, status=3, env={"DJ_JIT_CACHE_DIR": "/dev/null/x"})
+    assert not found["cache root"]["found"] and "/dev/null/x" in found["cache root"]["detail"]
+
+
+def test_doctor_errors(deepjit):
+    deepjit("doctor", "--backend", "nonsense", status=3)
+    _, err = deepjit("doctor", status=1, env={"DJ_JIT_LOG": "loud"})
+    assert "DJ_JIT_LOG" in err and "loud" in err
+
+
+def test_env(deepjit):
+    out, _ = deepjit("env", "--json", env={"DJ_JIT_LOG": "info", "MYLIB_JIT_LOG": "debug"})
+    settings = {row["variable"]: row for row in json.loads(out)}
+    assert settings["DJ_JIT_LOG"]["value"] == "info"
+    assert settings["DJ_JIT_CACHE_DIR"]["value"] == str(deepjit.cache)
+    assert settings["DJ_JIT_COMPILE_TIMEOUT"] ["value"] is None
+    assert settings["DJ_JIT_COMPILE_TIMEOUT"]["default"] == "600"
+    out, _ = deepjit("env", "--json", "--env-prefix", "MYLIB",
+                     env={"DJ_JIT_LOG": "info", "MYLIB_JIT_LOG": "debug"})
+    settings = {row["variable"]: row for row in json.loads(out)}
+    assert settings["MYLIB_JIT_LOG"]["value"] == "debug" and "DJ_JIT_LOG" not in settings
+    assert settings["DJ_JIT_CACHE_DIR"]["value"] == str(deepjit.cache)
+    out, _ = deepjit("env")
+    assert re.search(r"^DJ_JIT_COMPILE_TIMEOUT +600 +default$", out, re.MULTILINE)
+    assert re.search(rf"^DJ_JIT_CACHE_DIR +{deepjit.cache} +environment$", out, re.MULTILINE)
+
+
+def test_environment_page_is_generated(deepjit):
+    out, _ = deepjit("env", "--markdown")
+    assert (SOURCE_DIR / "docs/environment.md").read_text() == out, \
+        "write it anew: deepjit env --markdown > docs/environment.md"
+
+
+def test_manual_page_knows_all_commands_and_options(deepjit):
+    page = (SOURCE_DIR / "docs/deepjit.1").read_text()
+    for command in COMMANDS:
+        assert f"\n.Cm {command}\n" in page
+        out, _ = deepjit(command, "--help")
+        for option in re.findall(r"--([a-z-]+)", out.split("Examples:")[0]):
+            if option not in ("help", "usage", "version"):
+                assert f"Fl Fl {option}" in page, option
+
+
+def test_closed_descriptors(deepjit):
+    """A file that we open must not become standard output."""
+    deepjit("version", stdin=None, stdout=None, status=1,
+            preexec_fn=lambda: (os.close(0), os.close(1)))
+
+
+def test_full_disk_is_noticed_by_help(deepjit):
+    with open("/dev/full", "wb") as full:
+        _, err = deepjit("--help", status=1, stdout=full)
+    assert "cannot write to standard output" in err
