@@ -25,7 +25,7 @@ typedef struct dj_cache_entry {
     const char *arch;    /* "" unless GOOD */
     dj_entry_state state;
     const char *problem; /* why it is not GOOD; "" otherwise */
-    uint64_t bytes;      /* sum of the file sizes */
+    uint64_t bytes;      /* sum of the sizes of its files, the marker not counted */
     uint64_t files;
     int64_t used; /* last use or publication, seconds since 1970, to the hour */
 } dj_cache_entry;
