@@ -25,7 +25,7 @@ typedef struct bench_options {
 
 static const struct argp_option bench_argp_options[] = {
     {"json", 'j', NULL, 0, "JSON lines on standard output, no table", 0},
-    {"quick", 'q', NULL, 0, "Fewer rounds: seconds instead of half a minute", 0},
+    {"quick", 'q', NULL, 0, "Fewer rounds", 0},
     {0},
 };
 
