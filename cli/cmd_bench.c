@@ -345,24 +345,16 @@ static bool bench_launch(bench_state *bench)
 
 /* ---- Hits on disk ---- */
 
-/* The same file by hand: read it, write it to a private file, load that. Nanoseconds; 0: failed,
- * reported. The handle is the caller's to close. */
+/* The least that a checked load can cost: reading the file, and dlopen of it where it lies.
+ * Nanoseconds; 0: failed, reported. The handle is the caller's to close. */
 static double disk_by_hand(const char *path, void **handle)
 {
     cli_buffer file = {0};
-    char name[64];
     const int64_t begin = cli_now_ns();
     bool ok = cli_read_file(path, (size_t)1 << 30, &file);
-    const int memory = ok ? memfd_create("bench", MFD_CLOEXEC) : -1;
-    if (memory >= 0 && write(memory, file.data, file.size) == (ssize_t)file.size) {
-        snprintf(name, sizeof name, "/proc/self/fd/%d", memory);
-        *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    }
+    *handle = ok ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     ok = *handle != NULL && dlsym(*handle, "dj__host_kernels") != NULL;
     const int64_t end = cli_now_ns();
-    if (memory >= 0) {
-        close(memory);
-    }
     cli_buffer_fini(&file);
     if (!ok) {
         cli_error("cannot load %s by hand", path);
@@ -370,21 +362,8 @@ static double disk_by_hand(const char *path, void **handle)
     return ok ? (double)(end - begin) : 0;
 }
 
-/* The least that loading can cost: dlopen of the file where it lies. */
-static double disk_plain(const char *path)
-{
-    const int64_t begin = cli_now_ns();
-    void *const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const bool ok = handle != NULL && dlsym(handle, "dj__host_kernels") != NULL;
-    const int64_t end = cli_now_ns();
-    if (handle != NULL) {
-        dlclose(handle);
-    }
-    return ok ? (double)(end - begin) : 0;
-}
-
 typedef struct disk_samples {
-    cli_samples ours, by_hand, plain, ratio;
+    cli_samples ours, by_hand, ratio;
 } disk_samples;
 
 static bool disk_one(bench_state *bench, dj_runtime *runtime, unsigned number, const char *path,
@@ -400,12 +379,10 @@ static bool disk_one(bench_state *bench, dj_runtime *runtime, unsigned number, c
     const dj_status status = bench_compile(bench, runtime, &source, &kernel, &err);
     const double ours = (double)(cli_now_ns() - begin);
     by_hand = hand_first ? by_hand : disk_by_hand(path, &handle);
-    const double plain = disk_plain(path);
-    const bool ok = bench_ok(status, &err) && by_hand > 0 && plain > 0;
+    const bool ok = bench_ok(status, &err) && by_hand > 0;
     if (ok && samples != NULL) {
         cli_samples_add(&samples->ours, ours);
         cli_samples_add(&samples->by_hand, by_hand);
-        cli_samples_add(&samples->plain, plain);
         cli_samples_add(&samples->ratio, ours / by_hand);
     }
     if (handle != NULL) {
@@ -469,13 +446,11 @@ static bool bench_disk(bench_state *bench)
     if (ok) {
         const cli_verdict ratio = {"ratio", "disk_by_hand", cli_quantile(&samples.ratio, 0.5), 2,
                                    false};
-        cli_report_add(&bench->report, "disk_plain_dlopen", "ns", &samples.plain, NULL);
         cli_report_add(&bench->report, "disk_by_hand", "ns", &samples.by_hand, NULL);
         cli_report_add(&bench->report, "disk_hit", "ns", &samples.ours, &ratio);
     }
     cli_samples_fini(&samples.ours);
     cli_samples_fini(&samples.by_hand);
-    cli_samples_fini(&samples.plain);
     cli_samples_fini(&samples.ratio);
     for (size_t i = 0; i < bench->kernels; i++) {
         free(paths[i]);

@@ -88,24 +88,20 @@ static int fs_open(int dir, const char *name, int flags, mode_t mode)
 
 /* Positions do not matter, so that one descriptor can be read again. The size is only a hint:
  * the file may grow, and files in /proc say 0. */
-int dj__read_fd(int fd, size_t limit, char **data, size_t *size)
+int dj__read_fd_stat(int fd, const struct stat *st, size_t limit, char **data, size_t *size)
 {
     *data = NULL;
     *size = 0;
-    struct stat st;
-    if (fstat(fd, &st) != 0) {
-        return errno;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        return S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    if (!S_ISREG(st->st_mode)) {
+        return S_ISDIR(st->st_mode) ? EISDIR : EINVAL;
     }
     if (limit > (size_t)PTRDIFF_MAX - 2) {
         limit = (size_t)PTRDIFF_MAX - 2; /* "no limit", without overflow below */
     }
-    if (st.st_size < 0 || (uintmax_t)st.st_size > limit) {
+    if (st->st_size < 0 || (uintmax_t)st->st_size > limit) {
         return EFBIG;
     }
-    size_t capacity = (size_t)st.st_size + 2; /* a byte to notice growth, and the NUL */
+    size_t capacity = (size_t)st->st_size + 2; /* a byte to notice growth, and the NUL */
     size_t used = 0;
     int error = ENOMEM;
     char *buffer = malloc(capacity);
@@ -124,7 +120,7 @@ int dj__read_fd(int fd, size_t limit, char **data, size_t *size)
         if (got == 0) {
             break;
         }
-        const bool at_end = used + (size_t)got == (size_t)st.st_size;
+        const bool at_end = used + (size_t)got == (size_t)st->st_size;
         used += (size_t)got;
         if (used > limit) {
             error = EFBIG;
@@ -149,6 +145,14 @@ int dj__read_fd(int fd, size_t limit, char **data, size_t *size)
 out:
     free(buffer);
     return error;
+}
+
+int dj__read_fd(int fd, size_t limit, char **data, size_t *size)
+{
+    struct stat st;
+    *data = NULL;
+    *size = 0;
+    return fstat(fd, &st) != 0 ? errno : dj__read_fd_stat(fd, &st, limit, data, size);
 }
 
 /* O_NONBLOCK: a FIFO in the file's place must not stop us before dj__read_fd refuses it. */

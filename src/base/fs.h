@@ -23,6 +23,8 @@ bool dj__path_is_contained(const char *relative);
 
 /* Reads a whole regular file; a NUL follows the data. EFBIG above `limit`. */
 int dj__read_fd(int fd, size_t limit, char **data, size_t *size);
+/* The same for a caller who has looked at the file already. */
+int dj__read_fd_stat(int fd, const struct stat *st, size_t limit, char **data, size_t *size);
 int dj__read_at(int dir, const char *name, size_t limit, char **data,
                 size_t *size); /* O_NOFOLLOW */
 int dj__read_file(const char *path, size_t limit, char **data, size_t *size);

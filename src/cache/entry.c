@@ -89,7 +89,7 @@ static char *view_read(dj__view *view, int dir, const dj__marker_file *file, mod
         view_damaged(view, "%s has %" PRIu64 " bytes instead of %" PRIu64, file->name,
                      (uint64_t)st.st_size, file->size);
     } else {
-        const int error = dj__read_fd(fd, (size_t)file->size, &data, &size);
+        const int error = dj__read_fd_stat(fd, &st, (size_t)file->size, &data, &size);
         if (error == EFBIG) {
             view_damaged(view, "%s grows while it is read", file->name);
         } else if (error != 0) {
@@ -146,7 +146,7 @@ static void view_read_marker(dj__view *view, int dir, const char *name, mode_t l
         return;
     }
     view->used = st.st_mtim.tv_sec;
-    const int error = dj__read_fd(fd, DJ__MARKER_LIMIT, &view->text, &view->text_size);
+    const int error = dj__read_fd_stat(fd, &st, DJ__MARKER_LIMIT, &view->text, &view->text_size);
     (void)dj__close(fd);
     if (error == EFBIG) {
         view->look = DJ__LOOK_FOREIGN; /* damage never makes a marker of ours so long */

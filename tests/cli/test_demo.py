@@ -82,7 +82,7 @@ def test_bench_measures_what_is_judged(records):
     by_name = {record["name"]: record for record in records[1:]}
     assert set(by_name) == {
         "memory_hit_1k", "memory_hit_1k_2_threads", "memory_hit_10k", "memory_hit_10k_2_threads",
-        "launch_direct_call", "launch", "disk_plain_dlopen", "disk_by_hand", "disk_hit",
+        "launch_direct_call", "launch", "disk_by_hand", "disk_hit",
         "cold_compile", "process_version", "process_disk_hit"}
     for record in by_name.values():
         assert record["unit"] == "ns" and record["n"] > 0
