@@ -202,44 +202,47 @@ typedef unsigned long long uint64_t;
  */
 #define DJ__K_ABI 1
 
+/* Every name below begins with dj__ and attributes are spelled with underscores, so that a
+ * kernel's own macros (-Dblock=16) cannot reach into this file. */
+
 struct dj__k_block {
-    int32_t grid[3];
-    int32_t block[3];
-    int32_t index[3];
-    uint32_t shared_bytes;
-    void *shared;
+    int32_t dj__grid[3];
+    int32_t dj__dim[3];
+    int32_t dj__index[3];
+    uint32_t dj__shared_bytes;
+    void *dj__shared;
 };
 
 struct dj__k_param {
-    const char *name;
-    const char *type;
-    uint32_t size;
-    uint32_t align;
+    const char *dj__name;
+    const char *dj__type;
+    uint32_t dj__size;
+    uint32_t dj__align;
 };
 
 struct dj__k_kernel {
-    const char *name;
-    void (*run)(const struct dj__k_block *block, const void *const *args);
-    const struct dj__k_param *params;
-    size_t num_params;
+    const char *dj__name;
+    void (*dj__run)(const struct dj__k_block *dj__at, const void *const *dj__args);
+    const struct dj__k_param *dj__params;
+    size_t dj__num_params;
 };
 
 /* Every kernel puts a pointer to its description into the section dj_kernels, whose bounds the
  * linker names; they are null if there is none. */
 extern const struct dj__k_kernel *const __start_dj_kernels[]
-    __attribute__((weak, visibility("hidden")));
+    __attribute__((__weak__, __visibility__("hidden")));
 extern const struct dj__k_kernel *const __stop_dj_kernels[]
-    __attribute__((weak, visibility("hidden")));
+    __attribute__((__weak__, __visibility__("hidden")));
 
 /* The one symbol that the host back end looks up. */
-const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
-    __attribute__((weak, visibility("default")));
+const struct dj__k_kernel *const *dj__host_kernels(uint32_t *dj__abi, size_t *dj__count)
+    __attribute__((__weak__, __visibility__("default")));
 
-const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
+const struct dj__k_kernel *const *dj__host_kernels(uint32_t *dj__abi, size_t *dj__count)
 {
-    *abi = DJ__K_ABI;
-    *count = ((uintptr_t)__stop_dj_kernels - (uintptr_t)__start_dj_kernels) /
-             sizeof(const struct dj__k_kernel *);
+    *dj__abi = DJ__K_ABI;
+    *dj__count = ((uintptr_t)__stop_dj_kernels - (uintptr_t)__start_dj_kernels) /
+                 sizeof(const struct dj__k_kernel *);
     return __start_dj_kernels;
 }
 
@@ -248,38 +251,38 @@ const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-#define DJ__K_UNUSED __attribute__((unused))
+#define DJ__K_UNUSED __attribute__((__unused__))
 /* Nothing refers to an entry of the list by name: neither compiler nor linker may drop it. */
-#define DJ__K_LISTED used, section("dj_kernels")
+#define DJ__K_LISTED __used__, __section__("dj_kernels")
 #if defined(__has_attribute)
-#if __has_attribute(retain)
+#if __has_attribute(__retain__)
 #undef DJ__K_LISTED
-#define DJ__K_LISTED used, retain, section("dj_kernels")
+#define DJ__K_LISTED __used__, __retain__, __section__("dj_kernels")
 #endif
 #endif
 
 #define DJ_FUNCTION static inline DJ__K_UNUSED
 #define DJ_RESTRICT __restrict__
 
-#define DJ_BLOCK_IDX_X (dj__block.index[0])
-#define DJ_BLOCK_IDX_Y (dj__block.index[1])
-#define DJ_BLOCK_IDX_Z (dj__block.index[2])
+#define DJ_BLOCK_IDX_X (dj__block.dj__index[0])
+#define DJ_BLOCK_IDX_Y (dj__block.dj__index[1])
+#define DJ_BLOCK_IDX_Z (dj__block.dj__index[2])
 #define DJ_THREAD_IDX_X (dj__thread_x)
 #define DJ_THREAD_IDX_Y (dj__thread_y)
 #define DJ_THREAD_IDX_Z (dj__thread_z)
-#define DJ_BLOCK_DIM_X (dj__block.block[0])
-#define DJ_BLOCK_DIM_Y (dj__block.block[1])
-#define DJ_BLOCK_DIM_Z (dj__block.block[2])
-#define DJ_GRID_DIM_X (dj__block.grid[0])
-#define DJ_GRID_DIM_Y (dj__block.grid[1])
-#define DJ_GRID_DIM_Z (dj__block.grid[2])
+#define DJ_BLOCK_DIM_X (dj__block.dj__dim[0])
+#define DJ_BLOCK_DIM_Y (dj__block.dj__dim[1])
+#define DJ_BLOCK_DIM_Z (dj__block.dj__dim[2])
+#define DJ_GRID_DIM_X (dj__block.dj__grid[0])
+#define DJ_GRID_DIM_Y (dj__block.dj__grid[1])
+#define DJ_GRID_DIM_Z (dj__block.dj__grid[2])
 
 /* Only the bodies of block kernels have the parameter dj__needs_DJ_BLOCK_KERNEL, an int that is
  * 0: elsewhere these macros do not compile, and the compiler's message says why. */
 #define DJ__K_SHARED_ALIGN (16 * sizeof dj__needs_DJ_BLOCK_KERNEL)
-#define DJ_SHARED(type, declarator) __attribute__((aligned(DJ__K_SHARED_ALIGN))) type declarator
+#define DJ_SHARED(type, declarator) __attribute__((__aligned__(DJ__K_SHARED_ALIGN))) type declarator
 #define DJ_DYNAMIC_SHARED(type, name)                                                              \
-    type *const name = (type *)__builtin_assume_aligned(dj__block.shared, DJ__K_SHARED_ALIGN)
+    type *const name = (type *)__builtin_assume_aligned(dj__block.dj__shared, DJ__K_SHARED_ALIGN)
 #define DJ_FOR_THREADS                                                                             \
     for (int dj__thread_z = dj__needs_DJ_BLOCK_KERNEL; dj__thread_z < DJ_BLOCK_DIM_Z;              \
          dj__thread_z++)                                                                           \
@@ -288,9 +291,9 @@ const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
 
 /* The caller's argument may have any alignment and any type of the same size. */
 #define DJ__K_LOAD(T, name)                                                                        \
-    T name =                                                                                       \
-        ((const struct { __typeof__(T) value; } __attribute__((packed, may_alias)) *)*dj__args++)  \
-            ->value;
+    T name = ((const struct { __typeof__(T) dj__value; }                                           \
+               __attribute__((__packed__, __may_alias__)) *)*dj__args++)                           \
+                 ->dj__value;
 #define DJ__K_DESCRIBE_PARAM(T, name) {#name, #T, sizeof(T), _Alignof(T)},
 #define DJ__K_DESCRIBE(n, name, ...)                                                               \
     static const struct dj__k_param dj__params_##name[] = {                                        \
@@ -302,7 +305,7 @@ const struct dj__k_kernel *const *dj__host_kernels(uint32_t *abi, size_t *count)
 
 /* The user's body ends each kernel macro's expansion. It works on a copy of the block's numbers,
  * so that the compiler sees that no store of the kernel changes them. */
-#define DJ__K_BODY(name) static inline __attribute__((always_inline)) void dj__body_##name
+#define DJ__K_BODY(name) static inline __attribute__((__always_inline__)) void dj__body_##name
 #define DJ__K_RUN(name)                                                                            \
     static void dj__run_##name(const struct dj__k_block *dj__at, const void *const *dj__args)
 

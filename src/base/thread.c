@@ -52,6 +52,8 @@ bool dj__cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t d
     return pthread_cond_timedwait(cond, mutex, &deadline) != ETIMEDOUT;
 }
 
+#define THREAD_LEAST_STACK ((size_t)2 << 20)
+
 typedef struct thread_start {
     void *(*run)(void *);
     void *arg;
@@ -67,6 +69,23 @@ static void *thread_main(void *arg)
     (void)pthread_setname_np(pthread_self(), start->name);
     free(start);
     return run(run_arg);
+}
+
+/* Enough stack for what kernels keep on it, also where RLIMIT_STACK is small. */
+static int thread_create(pthread_t *thread, thread_start *start)
+{
+    pthread_attr_t attr;
+    size_t size = 0;
+    int error = pthread_attr_init(&attr);
+    if (error != 0) {
+        return error;
+    }
+    if (pthread_attr_getstacksize(&attr, &size) == 0 && size < THREAD_LEAST_STACK) {
+        (void)pthread_attr_setstacksize(&attr, THREAD_LEAST_STACK);
+    }
+    error = pthread_create(thread, &attr, thread_main, start);
+    (void)pthread_attr_destroy(&attr);
+    return error;
 }
 
 int dj__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
@@ -87,7 +106,7 @@ int dj__thread_start(pthread_t *thread, const char *name, void *(*run)(void *), 
     }
     int error = pthread_sigmask(SIG_SETMASK, &blocked, &before);
     if (error == 0) {
-        error = pthread_create(thread, NULL, thread_main, start);
+        error = thread_create(thread, start);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (error != 0) {

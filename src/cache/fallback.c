@@ -21,7 +21,7 @@ dj_status dj__fallback_init(dj__fallback *fallback, const dj__store_shared *shar
     fallback->shared = shared;
     fallback->now_ns = now_ns != NULL ? now_ns : dj__now_ns;
     atomic_init(&fallback->retry_at, INT64_MIN);
-    fallback->tmpdir = strdup(tmpdir != NULL && tmpdir[0] != '\0' ? tmpdir : FALLBACK_TMP);
+    fallback->tmpdir = strdup(tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : FALLBACK_TMP);
     return fallback->tmpdir != NULL ? DJ_OK : dj__fail_memory(err);
 }
 

@@ -98,6 +98,18 @@ static int root_create_sub(const dj__root *root, int fd, const char *name)
     return error != 0 ? -error : dj__open_dir_at(fd, name);
 }
 
+/* A sub-directory's owner can write it whatever its mode says. Where the group is trusted, any
+ * member may have made it. */
+static bool root_sub_is_trusted(const dj__root *root, int fd, const struct stat *sub)
+{
+    struct stat st;
+    const dj__strlist *trust = &root->shared->trust;
+    const char *const *words = dj__strlist_items(trust);
+    return sub->st_uid == 0 || sub->st_uid == geteuid() ||
+           dj__trust_has_group(words, trust->count) ||
+           (fstat(fd, &st) == 0 && dj__trust_allows(sub->st_uid, st.st_uid, words, trust->count));
+}
+
 dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool create, int *out,
                             dj_error *err)
 {
@@ -114,10 +126,10 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
     dj_status status = DJ_OK;
     if (fstat(sub, &st) != 0) {
         status = dj__fail_errno(err, errno, "cannot examine %s/%s", root->path, name);
-    } else if ((st.st_mode & root->shared->loose) != 0) {
+    } else if ((st.st_mode & root->shared->loose) != 0 || !root_sub_is_trusted(root, fd, &st)) {
         status = dj__fail(err, DJ_PERMISSION,
                           "%s/%s (uid %lu, mode %04o) can be written by strangers: remove that "
-                          "permission, or set %s to another directory",
+                          "permission or change its owner, or set %s to another directory",
                           root->path, name, (unsigned long)st.st_uid,
                           (unsigned)(st.st_mode & 07777), root->shared->setting);
     }

@@ -94,7 +94,7 @@ bool dj__trust_has_group(const char *const *trust, size_t num_trust)
     return false;
 }
 
-static bool trust_allows(uid_t uid, uid_t root_owner, const char *const *trust, size_t num_trust)
+bool dj__trust_allows(uid_t uid, uid_t root_owner, const char *const *trust, size_t num_trust)
 {
     if (uid == 0 || uid == geteuid()) {
         return true;
@@ -157,7 +157,7 @@ static dj_status trust_refuse(const trust_walk *walk, int fd, const struct stat 
 static dj_status trust_check_one(const trust_walk *walk, int fd, const struct stat *st,
                                  dj_error *err)
 {
-    if (!trust_allows(st->st_uid, walk->root_owner, walk->trust, walk->num_trust)) {
+    if (!dj__trust_allows(st->st_uid, walk->root_owner, walk->trust, walk->num_trust)) {
         char word[32];
         (void)snprintf(word, sizeof(word), "%lu", (unsigned long)st->st_uid);
         return trust_refuse(walk, fd, st, "belongs to another user", walk->at_root ? "owner" : word,

@@ -8,6 +8,10 @@
 #define DJ_CACHE_TRUST_H
 
 #include "base/env.h"
+#include <sys/types.h>
+
+/* True for root, this user, and those that `trust` names; "owner" means `root_owner`. */
+bool dj__trust_allows(uid_t uid, uid_t root_owner, const char *const *trust, size_t num_trust);
 
 /* `fd` is the open root, `path` its configured name. PERMISSION with a message that names the
  * directory, its owner and mode, and the setting. */

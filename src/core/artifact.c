@@ -5,6 +5,7 @@
 #include "core/core.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the object ------------------------------------------------------------------------- */
 
@@ -20,7 +21,8 @@ void dj__artifact_drop(void *object)
     if (atomic_fetch_sub_explicit(&artifact->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    if (artifact->entry.reason != NULL && artifact->entry.path != NULL) {
+    if (artifact->entry.reason != NULL && artifact->entry.path != NULL &&
+        artifact->generation == dj__fork_generation()) {
         dj__remove_tree(artifact->entry.path);
     }
     dj__entry_fini(&artifact->entry);
@@ -86,6 +88,7 @@ static dj_status artifact_new(const dj_runtime *runtime, const dj__request *requ
         return dj__fail_memory(err);
     }
     atomic_init(&artifact->refs, 1);
+    artifact->generation = dj__fork_generation();
     artifact->entry = *entry;
     artifact->hit = hit;
     memcpy(artifact->digest, request->key, DJ__HEX_SIZE);
@@ -125,9 +128,13 @@ static dj_status artifact_find(dj_runtime *runtime, const dj__request *request, 
 }
 
 /* Tracked headers and the hook are read before the compiler reads them. If the key is another
- * one afterwards, they changed in between and the result belongs to neither. */
+ * one afterwards, they changed in between and the result belongs to neither. The same holds for a
+ * compiler that is no longer the one that was identified. */
 static bool artifact_inputs_changed(dj_runtime *runtime, const dj__request *request)
 {
+    if (!dj__runtime_toolchain_current(runtime)) {
+        return true;
+    }
     if (request->hook_path == NULL && runtime->config.include_prefixes.count == 0) {
         return false;
     }
@@ -162,10 +169,12 @@ static dj_status artifact_stage(dj_runtime *runtime, const dj__request *request,
     }
     /* Asked for while the failed one still takes its room: the store sees how full it is. */
     dj_staging other = {0};
-    const bool retry = staging->reason == NULL && (status == DJ_COMPILE || status == DJ_IO) &&
+    const bool gone = access(staging->path, F_OK) != 0; /* somebody cleaned up around us */
+    const bool retry = staging->reason == NULL &&
+                       (gone || status == DJ_COMPILE || status == DJ_IO) &&
                        dj_store_stage(runtime->store, &other, NULL) == DJ_OK;
     dj__staging_fini(staging);
-    if (retry && other.reason != NULL) {
+    if (retry && (gone || other.reason != NULL)) {
         status = dj__build_staged(runtime, request, &other, err);
     }
     if (status == DJ_OK) {
@@ -187,7 +196,7 @@ static dj_status artifact_build(dj_runtime *runtime, const dj__request *request,
     const bool unstable = artifact_inputs_changed(runtime, request);
     const char *reason = NULL;
     if (unstable) {
-        reason = "a tracked header or the post hook changed while it was compiled";
+        reason = "a tracked header, the post hook or the compiler changed while it was compiled";
         dj__log_write(&runtime->log, DJ_LOG_WARN, "%s: not kept: %s", request->tag, reason);
     } else if (!publish) {
         reason = "the driver refused the published binary";

@@ -75,6 +75,8 @@ static dj_status build_write_prelude(build_state *build, dj_error *err)
 static dj_status build_link_includes(build_state *build, dj_error *err)
 {
     const dj__strlist *dirs = &build->runtime->config.include_dirs;
+    /* First: the key covers our own kernel.h, so no other one may take its place. */
+    dj__strlist_add(&build->includes, BUILD_PRELUDE);
     for (size_t i = 0; i < dirs->count; i++) {
         char name[32];
         snprintf(name, sizeof(name), "inc%zu", i);
@@ -87,7 +89,6 @@ static dj_status build_link_includes(build_state *build, dj_error *err)
         }
         dj__strlist_add(&build->includes, name);
     }
-    dj__strlist_add(&build->includes, BUILD_PRELUDE);
     return dj__strlist_ok(&build->includes, err);
 }
 

@@ -75,7 +75,7 @@ static dj_status compile_lead(dj_runtime *runtime, const dj__memory_request *raw
     const dj_status status =
         *kernel != NULL ? DJ_OK : compile_load(runtime, request, may_build, &stable, kernel, err);
     if (status == DJ_OK && stable) {
-        (*kernel)->adopted = true;
+        atomic_store_explicit(&(*kernel)->adopted, true, memory_order_relaxed);
         dj__memory_insert(runtime->memory, raw, &(*kernel)->cached);
     }
     return status;

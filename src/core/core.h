@@ -78,8 +78,8 @@ struct dj_runtime {
 };
 
 struct dj_kernel {
-    dj__cached cached; /* first: the memory cache sees only this */
-    bool adopted;      /* the memory cache will free this memory */
+    dj__cached cached;    /* first: the memory cache sees only this */
+    _Atomic bool adopted; /* the memory cache will free this memory */
     dj_runtime *runtime;
     const dj_driver_ops *ops;
     dj_driver *driver;
@@ -96,7 +96,8 @@ struct dj_artifact {
     char *binary_path;
     char digest[DJ__HEX_SIZE];
     bool hit;
-    bool unstable; /* inputs changed during the build: not to be remembered */
+    bool unstable;       /* inputs changed during the build: not to be remembered */
+    uint32_t generation; /* of the process that made it, and alone may remove its directory */
 };
 
 /* A compile request with every default filled in. Borrows from the caller and the runtime. */
@@ -130,6 +131,8 @@ dj_status dj__runtime_device(dj_runtime *runtime, const dj_device **out, dj_erro
 dj_status dj__runtime_compiler(dj_runtime *runtime, dj_compiler **out, dj_error *err);
 /* The toolchain's identity, once for the runtime's life. */
 dj_status dj__runtime_toolchain(dj_runtime *runtime, const dj__toolchain **out, dj_error *err);
+/* True if the compiler here still is the one that was identified. */
+bool dj__runtime_toolchain_current(dj_runtime *runtime);
 /* Identities other runs have recorded, for when there is no toolchain here. */
 dj_status dj__runtime_recorded(dj_runtime *runtime, dj__strlist *out, dj_error *err);
 

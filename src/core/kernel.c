@@ -30,7 +30,13 @@ static void kernel_release(dj__cached *cached)
     if (!atomic_load_explicit(&runtime->lost_device, memory_order_relaxed)) {
         kernel->ops->unload(kernel->driver, kernel->module);
     }
-    if (!kernel->adopted) {
+    if (atomic_load_explicit(&kernel->adopted, memory_order_relaxed)) {
+        /* The struct stays for late readers; what only holders may read goes. */
+        free(kernel->path);
+        free(kernel->log);
+        kernel->path = NULL;
+        kernel->log = NULL;
+    } else {
         kernel_free(cached);
     }
     dj__runtime_unref(runtime); /* may free the cache, and this kernel with it */

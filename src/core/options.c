@@ -326,6 +326,11 @@ dj_status dj__options_from_env(dj_option_scope scope, const dj__env *env, void *
             dj__env_setting(env, row->pub.env, NULL) == NULL) {
             continue;
         }
+        /* A list that is empty by default may be set to that. */
+        if (row->pub.type == DJ_TYPE_LIST && row->pub.default_text[0] == '\0' &&
+            dj__env_setting(env, row->pub.env, NULL)[0] == '\0') {
+            continue;
+        }
         const dj_status status = option_from_env(row, env, options, &lists[i], err);
         if (status != DJ_OK) {
             return status;

@@ -317,22 +317,40 @@ static void runtime_memos_fini(runtime_memos *memos)
     dj__strbuf_fini(&memos->scope);
 }
 
+static dj_status runtime_identify(dj_runtime *runtime, dj_compiler *compiler, dj__toolchain *out,
+                                  dj_error *err)
+{
+    runtime_memos memos;
+    runtime_memos_init(runtime, &memos);
+    const dj_status status =
+        dj__toolchain_identify(runtime->backend->compiler, compiler, runtime->backend->name,
+                               &memos.dirs, &runtime->log, out, err);
+    runtime_memos_fini(&memos);
+    return status;
+}
+
 static dj_status runtime_identify_locked(dj_runtime *runtime, dj_error *err)
 {
     dj_compiler *compiler = NULL;
     dj_status status = runtime_compiler_locked(runtime, &compiler, err);
-    if (status != DJ_OK) {
-        return status;
+    if (status == DJ_OK) {
+        status = runtime_identify(runtime, compiler, &runtime->toolchain, err);
     }
-    runtime_memos memos;
-    runtime_memos_init(runtime, &memos);
-    status = dj__toolchain_identify(runtime->backend->compiler, compiler, runtime->backend->name,
-                                    &memos.dirs, &runtime->log, &runtime->toolchain, err);
     if (status == DJ_OK) {
         atomic_store_explicit(&runtime->have_toolchain, true, memory_order_release);
     }
-    runtime_memos_fini(&memos);
     return status;
+}
+
+bool dj__runtime_toolchain_current(dj_runtime *runtime)
+{
+    dj_compiler *compiler = NULL;
+    dj__toolchain now = {0};
+    const bool current = dj__runtime_compiler(runtime, &compiler, NULL) == DJ_OK &&
+                         runtime_identify(runtime, compiler, &now, NULL) == DJ_OK &&
+                         strcmp(now.identity, runtime->toolchain.identity) == 0;
+    dj__toolchain_fini(&now);
+    return current;
 }
 
 dj_status dj__runtime_toolchain(dj_runtime *runtime, const dj__toolchain **out, dj_error *err)

@@ -22,7 +22,7 @@ typedef struct dj_compile_job {
     const char *source;       /* relative to dir */
     const char *const *flags; /* from ops->flags */
     size_t num_flags;
-    const char *const *includes; /* relative to dir, in search order, the prelude last */
+    const char *const *includes; /* relative to dir, in search order, the prelude first */
     size_t num_includes;
     const char *debug_dir; /* what debug information calls `dir`; NULL without any */
     bool dump_asm;

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -116,6 +117,15 @@ static dj_status compiler_locate(dj_compiler *compiler, dj__strlist *programs, d
 
 /* ---- what it consists of ---- */
 
+/* A question is short work, but never longer than a compilation may take. */
+static int64_t compiler_query_timeout(const dj_compiler *compiler)
+{
+    int64_t seconds = 0;
+    (void)dj__env_int(compiler->env, "JIT_COMPILE_TIMEOUT", 0, INT32_MAX, &seconds, NULL);
+    return seconds > 0 && seconds * 1000 < COMPILER_QUERY_TIMEOUT_MS ? seconds * 1000
+                                                                     : COMPILER_QUERY_TIMEOUT_MS;
+}
+
 /* Runs `program argument` and keeps its output; a failing program has none. `extra` is one more
  * environment string, or NULL. */
 static dj_status compiler_query(const dj_compiler *compiler, const char *program,
@@ -136,7 +146,7 @@ static dj_status compiler_query(const dj_compiler *compiler, const char *program
             .argv = argv,
             .envp = dj__strlist_items(&env),
             .dir = "/",
-            .timeout_ms = COMPILER_QUERY_TIMEOUT_MS,
+            .timeout_ms = compiler_query_timeout(compiler),
             .output_limit = COMPILER_OUTPUT_LIMIT,
         };
         dj__process_result result;
@@ -154,20 +164,33 @@ static dj_status compiler_query(const dj_compiler *compiler, const char *program
     return status;
 }
 
-/* Each file counts once, whatever names lead to it. */
+/* Each file counts once, whatever names lead to it; it is listed under the name that led to it,
+ * so that a link which is turned elsewhere is noticed. */
+static dj_status compiler_add_part(const char *path, dj__strlist *files, dj_error *err)
+{
+    struct stat part;
+    struct stat other;
+    if (stat(path, &part) != 0) {
+        return dj__fail_errno(err, errno, "cannot resolve %s", path);
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        if (stat(files->items[i], &other) == 0 && other.st_dev == part.st_dev &&
+            other.st_ino == part.st_ino) {
+            return DJ_OK;
+        }
+    }
+    dj__strlist_add(files, path);
+    return dj__strlist_ok(files, err);
+}
+
+/* The compiler itself, under its real name. */
 static dj_status compiler_add_real(const char *path, dj__strlist *files, dj_error *err)
 {
     char *real = realpath(path, NULL);
     if (real == NULL) {
         return dj__fail_errno(err, errno, "cannot resolve %s", path);
     }
-    bool known = false;
-    for (size_t i = 0; i < files->count && !known; i++) {
-        known = strcmp(files->items[i], real) == 0;
-    }
-    if (!known) {
-        dj__strlist_add(files, real);
-    }
+    dj__strlist_add(files, real);
     free(real);
     return dj__strlist_ok(files, err);
 }
@@ -218,7 +241,7 @@ static dj_status compiler_add_libraries(const dj_compiler *compiler, const char 
         if ((strncmp(line, "libLLVM", 7) == 0 || strncmp(line, "libclang", 8) == 0) &&
             path != NULL && end != NULL && end > path && end[-1] == ' ') {
             end[-1] = '\0';
-            status = compiler_add_real(path + 4, files, err);
+            status = compiler_add_part(path + 4, files, err);
         }
         line = next;
     }
@@ -234,7 +257,7 @@ static dj_status compiler_add_generator(const dj_compiler *compiler, const char 
     char *part = NULL;
     dj_status status = compiler_part(compiler, program, "cc1", false, &part, err);
     if (status == DJ_OK && part != NULL) {
-        status = compiler_add_real(part, files, err);
+        status = compiler_add_part(part, files, err);
         free(part);
         return status;
     }
@@ -242,7 +265,7 @@ static dj_status compiler_add_generator(const dj_compiler *compiler, const char 
         status = compiler_part(compiler, program, "clang", false, &part, err);
     }
     if (status == DJ_OK && part != NULL) {
-        status = compiler_add_real(part, files, err);
+        status = compiler_add_part(part, files, err);
     }
     if (status == DJ_OK) {
         status = compiler_add_libraries(compiler, part != NULL ? part : program, files, err);
@@ -269,7 +292,7 @@ static dj_status compiler_describe(dj_compiler *compiler, dj__strlist *files, dj
         char *part = NULL;
         status = compiler_part(compiler, program, helpers[i], true, &part, err);
         if (status == DJ_OK && part != NULL) {
-            status = compiler_add_real(part, files, err);
+            status = compiler_add_part(part, files, err);
         }
         free(part);
     }
@@ -288,16 +311,26 @@ static dj_status compiler_describe(dj_compiler *compiler, dj__strlist *files, dj
 
 /* ---- flags ---- */
 
+/* "=native" as a whole word, whatever option but a definition it is given to. */
 static bool compiler_is_native(const char *flag)
 {
-    static const char *const prefixes[] = {"-march=native", "-mtune=native", "-mcpu=native"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        const size_t size = strlen(prefixes[i]);
-        if (strncmp(flag, prefixes[i], size) == 0 && (flag[size] == '\0' || flag[size] == '+')) {
+    if (strncmp(flag, "-D", 2) == 0) {
+        return false;
+    }
+    for (const char *at = strstr(flag, "=native"); at != NULL; at = strstr(at + 1, "=native")) {
+        const char after = at[strlen("=native")];
+        if (after == '\0' || after == '+' || after == ',') {
             return true;
         }
     }
     return false;
+}
+
+/* Files of flags, for the driver or one of its tools. */
+static bool compiler_is_flag_file(const char *flag)
+{
+    return flag[0] == '@' || strstr(flag, ",@") != NULL || strncmp(flag, "-specs", 6) == 0 ||
+           strncmp(flag, "--specs", 7) == 0;
 }
 
 /* Refuses flags that mean something that the key cannot see. */
@@ -312,7 +345,7 @@ static dj_status compiler_check_flags(const dj__strlist *flags, dj_error *err)
                             "example x86-64-v3",
                             flag);
         }
-        if (flag[0] == '@') {
+        if (compiler_is_flag_file(flag)) {
             return dj__fail(err, DJ_INVALID_ARGUMENT,
                             "compiler flag %s: files of flags are not part of the key; give the "
                             "flags themselves",
@@ -384,6 +417,10 @@ static dj_status compiler_command(const char *program, const dj_compile_job *job
     dj__strlist_add(argv, output);
     dj__strlist_add(argv, job->source);
     if (!assembly) {
+        /* A kernel's own functions are its own, whatever the process calls by the same name; and
+         * what it calls must exist. */
+        dj__strlist_add(argv, "-Wl,-Bsymbolic");
+        dj__strlist_add(argv, "-Wl,-z,defs");
         /* The hosting process may be without libm; kernels that do not call it do not need it. */
         dj__strlist_add(argv, "-Wl,--as-needed");
         dj__strlist_add(argv, "-lm");
@@ -418,24 +455,27 @@ static dj_status compiler_run(const dj_compiler *compiler, const dj_compile_job 
     return status;
 }
 
-/* NULL if the binary is an ELF file, else what is wrong with it. */
+/* NULL if the binary is a shared object, else what is wrong with it. */
 static const char *compiler_binary_fault(const char *dir)
 {
-    char magic[4];
+    enum { TYPE_AT = 16, TYPE_SHARED = 3, HEAD = 18 }; /* e_type, ET_DYN */
+    unsigned char head[HEAD];
     char *path = dj__path_join(dir, COMPILER_BINARY);
     const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     free(path);
     if (fd < 0) {
         return "is missing";
     }
-    const ssize_t size = read(fd, magic, sizeof magic);
+    const ssize_t size = read(fd, head, sizeof head);
     (void)close(fd);
     if (size <= 0) {
         return "is empty";
     }
-    return size == (ssize_t)sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0
-               ? NULL
-               : "is not an ELF file";
+    if (size < 4 || memcmp(head, "\177ELF", 4) != 0) {
+        return "is not an ELF file";
+    }
+    const bool typed = size == (ssize_t)sizeof head;
+    return typed && head[TYPE_AT] + head[TYPE_AT + 1] != TYPE_SHARED ? "is no shared object" : NULL;
 }
 
 static dj_status compiler_dump(const dj_compiler *compiler, const dj_compile_job *job,

@@ -9,6 +9,7 @@
 #include "base/dl.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/fp.h"
 #include "base/fs.h"
 #include "base/thread.h"
 #include <stdio.h>
@@ -254,9 +255,11 @@ static dj_status host_load(dj_driver *driver, const dj_binary *binary, dj_module
     if (module == NULL) {
         return dj__fail_memory(err);
     }
+    const uint64_t fp = dj__fp_get();
     dj_status status =
         dj__dl_load(binary->data, binary->size, dj__env_raw(driver->context->env, "TMPDIR"),
                     &module->handle, err);
+    dj__fp_set(fp); /* -ffast-math links a constructor that changes it for the whole thread */
     if (status != DJ_OK) {
         dj__error_prefix(err, "%s", path);
         free(module);

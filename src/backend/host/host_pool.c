@@ -6,6 +6,7 @@
  */
 #include "backend/host/host_pool.h"
 #include "base/error.h"
+#include "base/fp.h"
 #include "base/thread.h"
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ typedef struct pool_launch {
     const dj__host_work *work;
     uint64_t total; /* blocks */
     uint64_t chunk;
+    uint64_t fp;       /* the launching thread's floating-point state */
     unsigned openings; /* threads that may still join */
     unsigned active;   /* threads that joined and have not left */
     _Alignas(DJ__CACHE_LINE) _Atomic uint64_t next;
@@ -97,6 +99,7 @@ static void *pool_thread(void *arg)
         launch->openings--;
         launch->active++;
         pthread_mutex_unlock(&pool->mutex);
+        dj__fp_set(launch->fp);
         pool_take_part(launch);
         pthread_mutex_lock(&pool->mutex);
         if (--launch->active == 0) {
@@ -187,7 +190,7 @@ void dj__host_pool_run(dj__host_pool *pool, const dj__host_work *work)
 {
     const int32_t *grid = work->block.grid;
     const uint64_t total = (uint64_t)grid[0] * (uint64_t)grid[1] * (uint64_t)grid[2];
-    pool_launch launch = {.work = work, .total = total, .chunk = total};
+    pool_launch launch = {.work = work, .total = total, .chunk = total, .fp = dj__fp_get()};
     uint64_t threads =
         work->max_threads == 0 || work->max_threads > pool->size ? pool->size : work->max_threads;
     threads = threads < total ? threads : total;

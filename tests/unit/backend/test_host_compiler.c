@@ -187,10 +187,8 @@ static void test_compiler_describe(void **state)
                 assert_true(test_compiler_lists(&files, "cc1"));
             }
             for (size_t a = 0; a < files.count; a++) {
-                char *real = realpath(files.items[a], NULL);
-                assert_non_null(real);
-                assert_string_equal(real, files.items[a]);
-                free(real);
+                assert_int_equal(files.items[a][0], '/');
+                assert_int_equal(access(files.items[a], R_OK), 0);
                 for (size_t b = 0; b < a; b++) {
                     assert_string_not_equal(files.items[a], files.items[b]);
                 }

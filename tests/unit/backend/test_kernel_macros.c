@@ -18,23 +18,23 @@
 #include <cmocka.h>
 
 /* The prelude and the back end have each their own definition of the same layouts. */
-#define SAME(a, b, member)                                                                         \
-    _Static_assert(offsetof(a, member) == offsetof(b, member) &&                                   \
-                       sizeof(((a *)NULL)->member) == sizeof(((b *)NULL)->member),                 \
+#define SAME(a, own, b, member)                                                                    \
+    _Static_assert(offsetof(a, own) == offsetof(b, member) &&                                      \
+                       sizeof(((a *)NULL)->own) == sizeof(((b *)NULL)->member),                    \
                    #member)
-SAME(struct dj__k_block, dj_host_block, grid);
-SAME(struct dj__k_block, dj_host_block, block);
-SAME(struct dj__k_block, dj_host_block, index);
-SAME(struct dj__k_block, dj_host_block, shared_bytes);
-SAME(struct dj__k_block, dj_host_block, shared);
-SAME(struct dj__k_param, dj_param, name);
-SAME(struct dj__k_param, dj_param, type);
-SAME(struct dj__k_param, dj_param, size);
-SAME(struct dj__k_param, dj_param, align);
-SAME(struct dj__k_kernel, dj__host_kernel, name);
-SAME(struct dj__k_kernel, dj__host_kernel, run);
-SAME(struct dj__k_kernel, dj__host_kernel, params);
-SAME(struct dj__k_kernel, dj__host_kernel, num_params);
+SAME(struct dj__k_block, dj__grid, dj_host_block, grid);
+SAME(struct dj__k_block, dj__dim, dj_host_block, block);
+SAME(struct dj__k_block, dj__index, dj_host_block, index);
+SAME(struct dj__k_block, dj__shared_bytes, dj_host_block, shared_bytes);
+SAME(struct dj__k_block, dj__shared, dj_host_block, shared);
+SAME(struct dj__k_param, dj__name, dj_param, name);
+SAME(struct dj__k_param, dj__type, dj_param, type);
+SAME(struct dj__k_param, dj__size, dj_param, size);
+SAME(struct dj__k_param, dj__align, dj_param, align);
+SAME(struct dj__k_kernel, dj__name, dj__host_kernel, name);
+SAME(struct dj__k_kernel, dj__run, dj__host_kernel, run);
+SAME(struct dj__k_kernel, dj__params, dj__host_kernel, params);
+SAME(struct dj__k_kernel, dj__num_params, dj__host_kernel, num_params);
 _Static_assert(sizeof(struct dj__k_block) == sizeof(dj_host_block), "block");
 _Static_assert(sizeof(struct dj__k_param) == sizeof(dj_param), "param");
 _Static_assert(sizeof(struct dj__k_kernel) == sizeof(dj__host_kernel), "kernel");
@@ -180,7 +180,7 @@ static const dj__host_kernel *test_macro_find(const char *name)
     assert_int_equal(abi, DJ__HOST_ABI);
     assert_int_equal(count, 8);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(list[i]->name, name) == 0) {
+        if (strcmp(list[i]->dj__name, name) == 0) {
             return (const dj__host_kernel *)(const void *)list[i];
         }
     }
