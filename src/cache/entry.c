@@ -40,6 +40,13 @@ static void view_error(dj__view *view, int error, const char *name)
     (void)snprintf(view->problem, sizeof(view->problem), "%.300s", err.message);
 }
 
+/* True if strangers could have written it. `loose` 0: nobody asks. */
+static bool view_is_loose(const dj__view *view, const struct stat *st, mode_t loose)
+{
+    return (st->st_mode & loose) != 0 ||
+           (loose != 0 && (st->st_mode & S_IWGRP) != 0 && st->st_gid != view->group);
+}
+
 /* Opens a file of the entry; negative with the view filled, -ENOENT if there is none.
  * O_NONBLOCK: a FIFO must not stop us. */
 static int view_open(dj__view *view, int dir, const char *name, mode_t loose, struct stat *st)
@@ -64,7 +71,7 @@ static int view_open(dj__view *view, int dir, const char *name, mode_t loose, st
         view_error(view, errno, name);
     } else if (!S_ISREG(st->st_mode)) {
         view_damaged(view, "%s is not a regular file", name);
-    } else if ((st->st_mode & loose) != 0) {
+    } else if (view_is_loose(view, st, loose)) {
         view_damaged(view, "%s can be written by strangers (mode %04o)", name,
                      (unsigned)(st->st_mode & 07777));
     } else {
@@ -156,7 +163,7 @@ static void view_read_marker(dj__view *view, int dir, const char *name, mode_t l
     } else {
         view_judge_marker(view, name);
     }
-    if (view->look == DJ__LOOK_GOOD && (st.st_mode & loose) != 0) {
+    if (view->look == DJ__LOOK_GOOD && view_is_loose(view, &st, loose)) {
         view_damaged(view, "%s can be written by strangers (mode %04o)", DJ__MARKER_NAME,
                      (unsigned)(st.st_mode & 07777));
     }
@@ -209,8 +216,15 @@ void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth
     view->dev = st.st_dev;
     view->ino = st.st_ino;
     view->used = st.st_mtim.tv_sec;
+    struct stat parent;
+    if ((loose & S_IWGRP) == 0 && fstat(entries, &parent) != 0) {
+        view_error(view, errno, "directory");
+        (void)dj__close(dir);
+        return;
+    }
+    view->group = (loose & S_IWGRP) == 0 ? parent.st_gid : st.st_gid;
     view_read_marker(view, dir, name, loose);
-    if (view->look == DJ__LOOK_GOOD && (st.st_mode & loose) != 0) {
+    if (view->look == DJ__LOOK_GOOD && view_is_loose(view, &st, loose)) {
         view_damaged(view, "can be written by strangers (mode %04o)",
                      (unsigned)(st.st_mode & 07777));
     }

@@ -33,7 +33,8 @@ typedef struct dj__view {
     char problem[320]; /* "" if GOOD */
     dev_t dev;         /* of the directory that was looked at, unless ABSENT */
     ino_t ino;
-    int64_t used;      /* mtime of the marker, else of the directory */
+    gid_t group;  /* of the directory of entries: the only one that may have write permission */
+    int64_t used; /* mtime of the marker, else of the directory */
     dj__marker marker; /* filled when the marker is good, whatever else is wrong */
     char *text;        /* the marker as read */
     size_t text_size;
@@ -43,7 +44,8 @@ typedef struct dj__view {
     size_t log_size;
 } dj__view;
 
-/* `name` in the open directory of entries. `loose`: permission bits that make it DAMAGED. */
+/* `name` in the open directory of entries. `loose`: permission bits that make it DAMAGED, as does
+ * write permission for another group than that directory's. */
 void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth, dj__view *view);
 void dj__view_fini(dj__view *view);
 /* Moves *path, binary and log to `out`. NO_MEMORY leaves all where it was. */

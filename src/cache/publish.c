@@ -48,24 +48,13 @@ static publish_outcome publish_errno(const publish_job *job, int error, const ch
     return PUBLISH_FAILED;
 }
 
-/* Gives a file or directory of the entry the root's group and permissions. The group matters
- * only where the root hands its own down (set-group-ID), and is best effort there: publishing
- * must not depend on membership. */
-static int publish_set_mode(int fd, const struct stat *root, mode_t mode)
-{
-    if ((root->st_mode & S_ISGID) != 0 && fchown(fd, (uid_t)-1, root->st_gid) != 0) {
-        errno = 0;
-    }
-    return fchmod(fd, mode) != 0 ? errno : 0;
-}
-
 static int publish_seal_file(const publish_job *job, const struct stat *root, const char *name)
 {
     const int fd = openat(job->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return errno;
     }
-    int error = publish_set_mode(fd, root, root->st_mode & 0666);
+    int error = dj__root_share(fd, root, root->st_mode & 0666);
     if (error == 0 && job->root->shared->fsync != DJ__FSYNC_NONE && fsync(fd) != 0) {
         error = errno;
     }
@@ -93,7 +82,7 @@ static int publish_seal(const publish_job *job)
         error = publish_seal_file(job, &root, DJ__MARKER_NAME);
     }
     if (error == 0) {
-        error = publish_set_mode(job->dir, &root, root.st_mode & 07777);
+        error = dj__root_share(job->dir, &root, root.st_mode & 07777);
     }
     if (error == 0 && job->root->shared->fsync == DJ__FSYNC_FULL) {
         error = dj__fsync_dir(job->dir);

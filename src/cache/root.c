@@ -85,17 +85,48 @@ dj_status dj__root_open(dj__root *root, bool create, int *out, dj_error *err)
     return DJ_OK;
 }
 
+int dj__root_share(int fd, const struct stat *root, mode_t mode)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return errno;
+    }
+    if (st.st_gid != root->st_gid && fchown(fd, (uid_t)-1, root->st_gid) != 0) {
+        mode &= ~(mode_t)(S_IWGRP | S_ISGID);
+    }
+    return fchmod(fd, mode) != 0 ? errno : 0;
+}
+
+/* Somebody else may have been faster: what is theirs is theirs to share. */
+static int root_share_new(int sub, const struct stat *root)
+{
+    struct stat st;
+    if (fstat(sub, &st) != 0) {
+        return errno;
+    }
+    return st.st_uid == geteuid() ? dj__root_share(sub, root, root->st_mode & 07777) : 0;
+}
+
 static int root_create_sub(const dj__root *root, int fd, const char *name)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
         return -errno;
     }
-    int error = dj__make_dir_at(fd, name, st.st_mode & 07777);
+    /* Without group-write until the group is the root's. */
+    int error = dj__make_dir_at(fd, name, (st.st_mode & 07777) & ~(mode_t)S_IWGRP);
     if (error == 0 && root->shared->fsync == DJ__FSYNC_FULL) {
         error = dj__fsync_dir(fd);
     }
-    return error != 0 ? -error : dj__open_dir_at(fd, name);
+    const int sub = error != 0 ? -error : dj__open_dir_at(fd, name);
+    if (sub >= 0) {
+        error = root_share_new(sub, &st);
+    }
+    if (sub >= 0 && error != 0) {
+        (void)dj__close(sub);
+        return -error;
+    }
+    return sub;
 }
 
 /* A sub-directory's owner can write it whatever its mode says. Where the group is trusted, any
@@ -105,9 +136,15 @@ static bool root_sub_is_trusted(const dj__root *root, int fd, const struct stat 
     struct stat st;
     const dj__strlist *trust = &root->shared->trust;
     const char *const *words = dj__strlist_items(trust);
-    return sub->st_uid == 0 || sub->st_uid == geteuid() ||
-           dj__trust_has_group(words, trust->count) ||
-           (fstat(fd, &st) == 0 && dj__trust_allows(sub->st_uid, st.st_uid, words, trust->count));
+    const bool ours = sub->st_uid == 0 || sub->st_uid == geteuid();
+    if (ours && (sub->st_mode & S_IWGRP) == 0) {
+        return true;
+    }
+    if (fstat(fd, &st) != 0 || ((sub->st_mode & S_IWGRP) != 0 && sub->st_gid != st.st_gid)) {
+        return false; /* the trusted group is the root's and no other */
+    }
+    return ours || dj__trust_has_group(words, trust->count) ||
+           dj__trust_allows(sub->st_uid, st.st_uid, words, trust->count);
 }
 
 dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool create, int *out,

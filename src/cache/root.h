@@ -10,6 +10,7 @@
 #define DJ_CACHE_ROOT_H
 
 #include "cache/disk.h"
+#include <sys/stat.h>
 
 /* Sub-directories of a root. */
 #define DJ__DIR_ENTRIES "cache"
@@ -62,5 +63,9 @@ void dj__root_prefix(char prefix[32]);
 dj_status dj__entry_name(const dj_manifest *what, char name[DJ__ENTRY_NAME_SIZE], dj_error *err);
 /* True if `name` is "<tag>.<digest>"; `dot` (may be NULL) gets the length of the tag. */
 bool dj__entry_name_parse(const char *name, size_t *tag_size);
+
+/* Gives what lies in the root the root's group and `mode`; without group-write where the group
+ * cannot be given, for then another group would get it. 0 or an errno value. */
+int dj__root_share(int fd, const struct stat *root, mode_t mode);
 
 #endif

@@ -121,7 +121,8 @@ bool dj__trust_allows(uid_t uid, uid_t root_owner, const char *const *trust, siz
 typedef struct trust_walk {
     const char *path; /* of the root, as configured */
     uid_t root_owner;
-    bool at_root; /* the directory being looked at is the root itself */
+    gid_t root_group; /* the only group that the word "group" stands for */
+    bool at_root;     /* the directory being looked at is the root itself */
     const char *const *trust;
     size_t num_trust;
     const dj__env *env;
@@ -171,12 +172,15 @@ static dj_status trust_check_one(const trust_walk *walk, int fd, const struct st
     if ((st->st_mode & S_IWOTH) != 0) {
         return trust_refuse(walk, fd, st, "can be written by everybody", NULL, err);
     }
-    if ((st->st_mode & S_IWGRP) != 0 && !dj__trust_has_group(walk->trust, walk->num_trust)) {
+    const bool group_is_trusted =
+        st->st_gid == walk->root_group && dj__trust_has_group(walk->trust, walk->num_trust);
+    if ((st->st_mode & S_IWGRP) != 0 && !group_is_trusted) {
         char group[256];
         char why[320];
         trust_describe_group(st->st_gid, group, sizeof(group));
         (void)snprintf(why, sizeof(why), "can be written by group %s", group);
-        return trust_refuse(walk, fd, st, why, "group", err);
+        const bool is_roots = st->st_gid == walk->root_group;
+        return trust_refuse(walk, fd, st, why, is_roots ? "group" : NULL, err);
     }
     return DJ_OK;
 }
@@ -190,6 +194,7 @@ dj_status dj__trust_check(int fd, const char *path, const char *const *trust, si
     }
     trust_walk walk = {.path = path,
                        .root_owner = st.st_uid,
+                       .root_group = st.st_gid,
                        .at_root = true,
                        .trust = trust,
                        .num_trust = num_trust,

@@ -159,6 +159,86 @@ static void test_owners(void **state)
     expect_refused(fix, dirs.root, NULL, dirs.mid, "another user");
 }
 
+static gid_t test_trust_gid(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return st.st_gid;
+}
+
+/* "group" means the root's group: everything published gets it, and what another group could
+ * have written is neither opened nor loaded. */
+static void test_only_the_roots_group(void **state)
+{
+    store_fixture *fix = *state;
+    if (geteuid() != 0) {
+        skip(); /* needs groups this process is not in */
+    }
+    static const char *const trust[] = {"group"};
+    const char *const roots[] = {fix->roots[0]};
+    const gid_t group = 54321;
+    const gid_t other = 54322;
+    assert_int_equal(mkdir(fix->roots[0], 0700), 0);
+    assert_int_equal(chown(fix->roots[0], 0, group), 0);
+    assert_int_equal(chmod(fix->roots[0], 0775), 0); /* no set-group-ID */
+    dj__store_config config = fix_config(fix);
+    config.roots = roots;
+    config.num_roots = 1;
+    config.trust = trust;
+    config.num_trust = 1;
+    dj_store *store = fix_open_config(&config);
+    dj_entry entry;
+    fix_put(store, "t", FIX_DIGEST, FIX_BINARY, &entry);
+    assert_null(entry.reason);
+    dj__entry_fini(&entry);
+    char dir[512];
+    (void)snprintf(dir, sizeof(dir), "%s", fix_entry(fix, 0, "t", FIX_DIGEST));
+    assert_int_equal(test_trust_gid(fix_path(fix->roots[0], "cache")), group);
+    assert_int_equal(test_trust_gid(dir), group);
+    assert_int_equal(test_trust_gid(fix_path(dir, "kernel.so")), group);
+    assert_int_equal(test_trust_gid(fix_path(dir, ".committed")), group);
+
+    const dj_manifest what = fix_manifest("t", FIX_DIGEST);
+    assert_int_equal(dj_store_get(store, &what, DJ_VERIFY_ALL, &entry, NULL), DJ_OK);
+    dj__entry_fini(&entry);
+    assert_int_equal(chown(fix_path(dir, "kernel.so"), 0, other), 0);
+    assert_int_equal(dj_store_get(store, &what, DJ_VERIFY_ALL, &entry, NULL), DJ_NOT_FOUND);
+    assert_false(fix_exists(dir)); /* healed: moved aside */
+
+    fix_put(store, "t", FIX_DIGEST, FIX_BINARY, &entry);
+    dj__entry_fini(&entry);
+    assert_int_equal(chown(dir, 0, other), 0);
+    assert_int_equal(dj_store_get(store, &what, DJ_VERIFY_BINARY, &entry, NULL), DJ_NOT_FOUND);
+
+    fix_put(store, "t", FIX_DIGEST, FIX_BINARY, &entry);
+    dj__entry_fini(&entry);
+    assert_int_equal(chown(fix_path(fix->roots[0], "cache"), 0, other), 0);
+    assert_int_equal(dj_store_get(store, &what, DJ_VERIFY_BINARY, &entry, NULL), DJ_NOT_FOUND);
+    assert_true(fix_exists(dir)); /* refused, not touched */
+    /* A sub-directory that a stranger owns is no better for having no group bit. */
+    assert_int_equal(chown(fix_path(fix->roots[0], "cache"), 54323, group), 0);
+    assert_int_equal(chmod(fix_path(fix->roots[0], "cache"), 0755), 0);
+    dj_store_close(store);
+    config.num_trust = 0;
+    assert_int_equal(chmod(fix->roots[0], 0755), 0);
+    store = fix_open_config(&config);
+    assert_int_equal(dj_store_get(store, &what, DJ_VERIFY_BINARY, &entry, NULL), DJ_NOT_FOUND);
+    dj_store_close(store);
+
+    /* Parents too: only the root's group. */
+    char inner[400];
+    (void)snprintf(inner, sizeof(inner), "%s/inner", fix->roots[1]);
+    assert_int_equal(mkdir(fix->roots[1], 0700), 0);
+    assert_int_equal(mkdir(inner, 0700), 0);
+    assert_int_equal(chown(inner, 0, group), 0);
+    assert_int_equal(chown(fix->roots[1], 0, other), 0);
+    assert_int_equal(chmod(fix->roots[1], 0775), 0);
+    const int fd = dj__open_dir(inner);
+    assert_true(fd >= 0);
+    assert_int_equal(dj__trust_check(fd, inner, trust, 1, fix->env, NULL), DJ_PERMISSION);
+    assert_int_equal(dj__close(fd), 0);
+}
+
 static void test_validate(void **state)
 {
     store_fixture *fix = *state;
@@ -178,8 +258,13 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fix_setup, fix_teardown)
     const struct CMUnitTest tests[] = {
-        T(test_own_directories),        T(test_writable_by_all), T(test_writable_by_group),
-        T(test_links_are_seen_through), T(test_owners),          T(test_validate),
+        T(test_own_directories),
+        T(test_writable_by_all),
+        T(test_writable_by_group),
+        T(test_links_are_seen_through),
+        T(test_owners),
+        T(test_only_the_roots_group),
+        T(test_validate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
