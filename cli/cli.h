@@ -96,6 +96,9 @@ bool cli_guard_interrupted(void);
 
 /* ---- Option groups (cli_options.c) ---- */
 
+/* What a parser answers to keys that are not its own, if its command takes no arguments. */
+error_t cli_parse_other(int key, struct argp_state *state);
+
 /* Options of every command that needs a runtime. */
 typedef struct cli_runtime_options {
     const char *backend;    /* NULL: the first that is available */

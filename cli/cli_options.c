@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+error_t cli_parse_other(int key, struct argp_state *state)
+{
+    if (key == ARGP_KEY_ARG) {
+        argp_error(state, "no arguments expected");
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
 enum {
     KEY_BACKEND = 0x1000,
     KEY_ENV_PREFIX,

@@ -7,13 +7,10 @@
  */
 #include "cli_measure.h"
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,11 +37,8 @@ static error_t bench_parse(int key, char *arg, struct argp_state *state)
     case 'q':
         options->quick = true;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "no arguments expected");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_parse_other(key, state);
     }
 }
 

@@ -72,11 +72,8 @@ static error_t demo_parse(int key, char *arg, struct argp_state *state)
     case 'k':
         options->keep = true;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "no arguments expected");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_parse_other(key, state);
     }
 }
 

@@ -34,11 +34,8 @@ static error_t env_parse(int key, char *arg, struct argp_state *state)
     case 'm':
         options->markdown = true;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "no arguments expected");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_parse_other(key, state);
     }
 }
 

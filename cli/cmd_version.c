@@ -15,11 +15,8 @@ static error_t version_parse(int key, char *arg, struct argp_state *state)
     case 'j':
         *(bool *)state->input = true;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "no arguments expected");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_parse_other(key, state);
     }
 }
 

@@ -97,9 +97,9 @@ int main(int argc, char **argv)
 {
     main_fill_descriptors();
     cli_watch_stdout();
+    (void)signal(SIGCHLD, SIG_DFL); /* an ignored one, inherited, would cost us exit statuses */
     /* A closed pipe is reported as a failed write. A handler, not SIG_IGN, because programs that
      * we start inherit what is ignored. */
-    (void)signal(SIGCHLD, SIG_DFL); /* an ignored one, inherited, would cost us exit statuses */
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = main_ignore, .sa_flags = SA_RESTART},
               NULL);
     argp_err_exit_status = CLI_USAGE;

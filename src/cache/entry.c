@@ -216,13 +216,15 @@ void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth
     view->dev = st.st_dev;
     view->ino = st.st_ino;
     view->used = st.st_mtim.tv_sec;
-    struct stat parent;
-    if ((loose & S_IWGRP) == 0 && fstat(entries, &parent) != 0) {
-        view_error(view, errno, "directory");
-        (void)dj__close(dir);
-        return;
+    if ((loose & S_IWGRP) == 0) { /* a group is trusted: the one that has the entries */
+        struct stat parent;
+        if (fstat(entries, &parent) != 0) {
+            view_error(view, errno, "directory");
+            (void)dj__close(dir);
+            return;
+        }
+        view->group = parent.st_gid;
     }
-    view->group = (loose & S_IWGRP) == 0 ? parent.st_gid : st.st_gid;
     view_read_marker(view, dir, name, loose);
     if (view->look == DJ__LOOK_GOOD && view_is_loose(view, &st, loose)) {
         view_damaged(view, "can be written by strangers (mode %04o)",

@@ -38,6 +38,7 @@ void dj__toolchain_fini(dj__toolchain *toolchain)
 {
     free(toolchain->path);
     free(toolchain->version);
+    free(toolchain->files);
     memset(toolchain, 0, sizeof(*toolchain));
 }
 
@@ -217,12 +218,13 @@ static bool memo_file_is_current(const char *line, dj__strlist *paths)
     return current;
 }
 
-static bool memo_is_current(toolchain_memo *memo, const dj__strlist *programs)
+/* Cuts `files` up. */
+static bool memo_is_current(char *files, const dj__strlist *programs)
 {
     dj__strlist paths;
     dj__strlist_init(&paths);
     bool current = true;
-    char *cursor = memo->files;
+    char *cursor = files;
     for (const char *line; current && (line = memo_line(&cursor)) != NULL;) {
         current = memo_file_is_current(line, &paths);
     }
@@ -247,12 +249,15 @@ static bool toolchain_recall(const dj__toolchain_dirs *dirs, const char *name,
         toolchain_memo memo;
         if (memo_read(dir, name, &memo)) {
             char *version = strdup(memo.version);
-            found = version != NULL && memo_is_current(&memo, programs);
+            char *files = strdup(memo.files);
+            found = version != NULL && files != NULL && memo_is_current(memo.files, programs);
             if (found) {
                 memcpy(out->identity, memo.identity, sizeof(out->identity));
                 out->version = version;
+                out->files = files;
             } else {
                 free(version);
+                free(files);
             }
             free(memo.data);
         }
@@ -484,6 +489,7 @@ dj_status dj__toolchain_identify(const dj_compiler_ops *ops, dj_compiler *compil
     status = toolchain_examine(ops, compiler, &programs, &hasher, out, err);
     if (status == DJ_OK) {
         toolchain_memorise(dirs->write, name, dj__strbuf_str(&machine), &hasher, out, log);
+        out->files = hasher.settled ? dj__strbuf_steal(&hasher.lines) : NULL;
     }
 out:
     if (status != DJ_OK) {
@@ -494,6 +500,23 @@ out:
     dj__strbuf_fini(&machine);
     dj__strlist_fini(&programs);
     return status;
+}
+
+bool dj__toolchain_is_current(const dj_compiler_ops *ops, dj_compiler *compiler,
+                              const dj__toolchain *toolchain)
+{
+    if (toolchain->files == NULL) {
+        return false;
+    }
+    dj__strlist programs;
+    dj__strlist_init(&programs);
+    char *files = strdup(toolchain->files);
+    const bool current = files != NULL && ops->locate(compiler, &programs, NULL) == DJ_OK &&
+                         dj__strlist_ok(&programs, NULL) == DJ_OK &&
+                         memo_is_current(files, &programs);
+    free(files);
+    dj__strlist_fini(&programs);
+    return current;
 }
 
 /* ---- what is recorded ---- */

@@ -18,6 +18,7 @@ typedef struct dj__toolchain {
     char identity[DJ__HEX_SIZE];
     char *path;    /* main program */
     char *version; /* first line for people, may be "" */
+    char *files; /* what it was read from, as a memo lists it; NULL: too new to be told by times */
 } dj__toolchain;
 
 void dj__toolchain_fini(dj__toolchain *toolchain);
@@ -36,6 +37,11 @@ typedef struct dj__toolchain_dirs {
 dj_status dj__toolchain_identify(const dj_compiler_ops *ops, dj_compiler *compiler,
                                  const char *backend, const dj__toolchain_dirs *dirs, dj__log *log,
                                  dj__toolchain *out, dj_error *err);
+
+/* True if the compiler that would be found now has the files that were read for `toolchain`. Starts
+ * no process and reads no file: false only means that it must be identified again. */
+bool dj__toolchain_is_current(const dj_compiler_ops *ops, dj_compiler *compiler,
+                              const dj__toolchain *toolchain);
 
 /* Identities recorded for `backend`, newest first, without repeats. */
 dj_status dj__toolchain_recorded(const char *backend, const dj__toolchain_dirs *dirs,

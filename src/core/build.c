@@ -8,14 +8,12 @@
  */
 #include "base/error.h"
 #include "base/fs.h"
-#include "base/process.h"
 #include "core/core.h"
 #include "core/prelude.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define BUILD_LOG_LIMIT ((size_t)4 << 20)

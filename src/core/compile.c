@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "core/core.h"
 #include "core/options.h"
-#include <string.h>
 
 static const dj_compile_options compile_unset = {.size = sizeof(compile_unset)};
 

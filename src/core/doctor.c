@@ -2,7 +2,6 @@
 /* dj_doctor: looks for everything a runtime needs and says what it found or where it looked. */
 #include "base/error.h"
 #include "core/core.h"
-#include <string.h>
 
 typedef struct doctor {
     dj_finding_fn visit;

@@ -6,7 +6,6 @@
 #include "base/process.h"
 #include "core/core.h"
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

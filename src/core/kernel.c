@@ -42,13 +42,8 @@ static void kernel_release(dj__cached *cached)
     dj__runtime_unref(runtime); /* may free the cache, and this kernel with it */
 }
 
-static bool kernel_options_equal(const dj_compile_options *a, const dj_compile_options *b)
-{
-    return dj__compile_options_equal(a, b);
-}
-
 const dj__memory_ops dj__kernel_memory_ops = {
-    .options_equal = kernel_options_equal,
+    .options_equal = dj__compile_options_equal,
     .options_copy = dj__compile_options_copy,
     .options_free = dj__compile_options_free,
     .release = kernel_release,

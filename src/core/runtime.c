@@ -345,12 +345,17 @@ static dj_status runtime_identify_locked(dj_runtime *runtime, dj_error *err)
 bool dj__runtime_toolchain_current(dj_runtime *runtime)
 {
     dj_compiler *compiler = NULL;
+    if (dj__runtime_compiler(runtime, &compiler, NULL) != DJ_OK) {
+        return false;
+    }
+    if (dj__toolchain_is_current(runtime->backend->compiler, compiler, &runtime->toolchain)) {
+        return true;
+    }
     dj__toolchain now = {0};
-    const bool current = dj__runtime_compiler(runtime, &compiler, NULL) == DJ_OK &&
-                         runtime_identify(runtime, compiler, &now, NULL) == DJ_OK &&
-                         strcmp(now.identity, runtime->toolchain.identity) == 0;
+    const bool same = runtime_identify(runtime, compiler, &now, NULL) == DJ_OK &&
+                      strcmp(now.identity, runtime->toolchain.identity) == 0;
     dj__toolchain_fini(&now);
-    return current;
+    return same;
 }
 
 dj_status dj__runtime_toolchain(dj_runtime *runtime, const dj__toolchain **out, dj_error *err)

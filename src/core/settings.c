@@ -11,16 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The row of cache_dir owns the root list; it is rewritten here into absolute paths. */
-static size_t settings_row(const char *name)
-{
-    size_t i = 0;
-    while (strcmp(dj_option_at(i)->name, name) != 0) {
-        i++;
-    }
-    return i;
-}
-
 static char *settings_absolute(const char *path)
 {
     if (path[0] == '/') {
@@ -56,37 +46,32 @@ static char *settings_home(const dj__env *env)
 
 static dj_status settings_roots(dj__settings *settings, const dj__env *env, dj_error *err)
 {
-    dj__strlist roots;
-    dj__strlist_init(&roots);
+    dj__strlist *roots = &settings->roots;
     char name[256];
     dj__env_name(env, "JIT_CACHE_DIR", name);
     for (size_t i = 0; i < settings->num_cache_dir; i++) {
         char *path = settings_absolute(settings->cache_dir[i]);
         if (path == NULL) {
-            dj__strlist_fini(&roots);
             return dj__fail(err, DJ_INVALID_ARGUMENT,
                             "%s: %s cannot be made absolute (is the working directory gone?)", name,
                             settings->cache_dir[i]);
         }
-        dj__strlist_add(&roots, path);
+        dj__strlist_add(roots, path);
         free(path);
     }
     if (settings->num_cache_dir == 0) {
         char *home = settings_home(env);
         if (home != NULL) {
-            dj__strlist_addf(&roots, "%s/.dj", strcmp(home, "/") == 0 ? "" : home);
+            dj__strlist_addf(roots, "%s/.dj", strcmp(home, "/") == 0 ? "" : home);
         } else {
             settings->no_root_reason = dj__format(
                 "HOME is not set and this user has no home directory; set %s to a directory", name);
         }
         free(home);
     }
-    dj__strlist *owner = &settings->lists[settings_row("cache_dir")];
-    dj__strlist_fini(owner);
-    *owner = roots;
-    settings->cache_dir = dj__strlist_items(owner);
-    settings->num_cache_dir = owner->count;
-    return dj__strlist_ok(owner, err);
+    settings->cache_dir = dj__strlist_items(roots);
+    settings->num_cache_dir = roots->count;
+    return dj__strlist_ok(roots, err);
 }
 
 static dj_status settings_words(dj__settings *settings, const dj__env *env, dj_error *err)
@@ -137,6 +122,7 @@ dj_status dj__settings_read(dj__settings *settings, const dj__env *env, dj_error
     settings->mem_cache_max = 4096;
     settings->compile.size = sizeof(settings->compile);
     settings->launch.size = sizeof(settings->launch);
+    dj__strlist_init(&settings->roots);
     settings->lists = calloc(dj__option_count(), sizeof(*settings->lists));
     if (settings->lists == NULL) {
         return dj__fail_memory(err);
@@ -172,6 +158,7 @@ void dj__settings_fini(dj__settings *settings)
         dj__strlist_fini(&settings->lists[i]);
     }
     free(settings->lists);
+    dj__strlist_fini(&settings->roots);
     free(settings->no_root_reason);
     memset(settings, 0, sizeof(*settings));
 }

@@ -33,6 +33,7 @@ typedef struct dj__settings {
     /* What the environment says about single calls. */
     dj_compile_options compile;
     dj_launch_options launch;
+    dj__strlist roots;  /* cache_dir made absolute, or the default */
     dj__strlist *lists; /* storage of the LIST fields, one for each row of the table */
 } dj__settings;
 

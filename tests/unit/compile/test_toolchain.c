@@ -243,6 +243,40 @@ static void a_memo_saves_describing(void **state)
     dj__toolchain_fini(&toolchain);
 }
 
+/* Looking again asks nobody and reads nothing; any doubt is "no". */
+static void looking_again_starts_nothing(void **state)
+{
+    (void)state;
+    dj_compiler compiler;
+    if (!make_old_compiler(&compiler)) {
+        skip();
+    }
+    const dj__toolchain_dirs nowhere = {0};
+    dj__toolchain toolchain;
+    assert_int_equal(
+        dj__toolchain_identify(&stand_in, &compiler, "host", &nowhere, NULL, &toolchain, NULL),
+        DJ_OK);
+    assert_int_equal(compiler.described, 1);
+    assert_true(dj__toolchain_is_current(&stand_in, &compiler, &toolchain));
+    assert_true(dj__toolchain_is_current(&stand_in, &compiler, &toolchain));
+    assert_int_equal(compiler.described, 1);
+    assert_int_equal(unlink(compiler.program), 0);
+    assert_int_equal(symlink("/bin/ls", compiler.program), 0);
+    assert_false(dj__toolchain_is_current(&stand_in, &compiler, &toolchain));
+    compiler.missing = true;
+    assert_false(dj__toolchain_is_current(&stand_in, &compiler, &toolchain));
+    dj__toolchain_fini(&toolchain);
+    /* Files that are too new to be told by their times are never taken as known. */
+    dj_compiler fresh;
+    make_compiler(&fresh, "fresh", "program", "library");
+    const struct timespec times[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, fresh.program, times, 0), 0);
+    assert_int_equal(
+        dj__toolchain_identify(&stand_in, &fresh, "host", &nowhere, NULL, &toolchain, NULL), DJ_OK);
+    assert_false(dj__toolchain_is_current(&stand_in, &fresh, &toolchain));
+    dj__toolchain_fini(&toolchain);
+}
+
 static void a_link_that_leads_elsewhere_is_another_compiler(void **state)
 {
     (void)state;
@@ -407,6 +441,7 @@ int main(void)
         TEST(contents_decide_and_paths_do_not),
         TEST(fresh_files_make_no_memo),
         TEST(a_memo_saves_describing),
+        TEST(looking_again_starts_nothing),
         TEST(a_link_that_leads_elsewhere_is_another_compiler),
         TEST(a_damaged_memo_is_written_anew),
         TEST(a_missing_directory_only_costs_time),
