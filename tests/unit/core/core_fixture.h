@@ -213,7 +213,9 @@ static dj_status fake_compile(dj_compiler *compiler, const dj_compile_job *job, 
     char *source = NULL;
     size_t size = 0;
     const int dir = dj__open_dir(job->dir);
-    assert_true(dir >= 0);
+    if (dir < 0) { /* a test has swept it away */
+        return dj__fail_errno(err, -dir, "%s", job->dir);
+    }
     assert_int_equal(dj__read_at(dir, job->source, 1u << 30, &source, &size), 0);
     dj__strbuf_puts(job->command, "fakecc kernel.c");
     dj_status status = DJ_OK;

@@ -419,6 +419,73 @@ static void headers_edited_during_the_build(void **state)
     dj_runtime_release(runtime);
 }
 
+static void replace_compiler(void)
+{
+    fake_write(world.tool, "fake compiler, another one\n");
+}
+
+static void compiler_replaced_during_a_runtime(void **state)
+{
+    (void)state;
+    setenv("DJ_JIT_LOG", "off", 1);
+    dj_runtime *runtime = fake_runtime(NULL);
+    dj_kernel_release(fake_compile_ok(runtime, "t", "first", NULL));
+    assert_int_equal(fake_count("cache"), 1);
+    replace_compiler();
+    dj_artifact *artifact = NULL;
+    assert_int_equal(dj_build(runtime, "t", "second", 6, NULL, &artifact, NULL), DJ_OK);
+    assert_true(dj_artifact_is_private(artifact));
+    assert_non_null(strstr(dj_artifact_reason(artifact), "compiler"));
+    dj_artifact_release(artifact);
+    assert_int_equal(fake_count("cache"), 1); /* nothing under the old one's name */
+    dj_runtime_release(runtime);
+    runtime = fake_runtime(NULL);
+    assert_int_equal(dj_build(runtime, "t", "second", 6, NULL, &artifact, NULL), DJ_OK);
+    assert_false(dj_artifact_is_private(artifact));
+    dj_artifact_release(artifact);
+    dj_runtime_release(runtime);
+}
+
+static void sweep_root(void)
+{
+    world.during_compile = NULL; /* once */
+    assert_int_equal(dj__remove_tree(world.root), 0);
+}
+
+static void staging_swept_away_during_the_build(void **state)
+{
+    (void)state;
+    dj_runtime *runtime = fake_runtime(NULL);
+    world.during_compile = sweep_root;
+    dj_kernel *kernel = fake_compile_ok(runtime, "t", "x", NULL);
+    assert_int_equal(world.compiles, 2);
+    assert_int_equal(access(dj_kernel_path(kernel), F_OK), 0);
+    dj_kernel_release(kernel);
+    assert_int_equal(fake_count("tmp"), 0);
+    dj_runtime_release(runtime);
+}
+
+static void private_directories_are_absolute(void **state)
+{
+    (void)state;
+    setenv("DJ_JIT_LOG", "off", 1);
+    fake_write(world.root, "a file, no directory\n");
+    char *tmpdir = getenv("TMPDIR") != NULL ? strdup(getenv("TMPDIR")) : NULL;
+    setenv("TMPDIR", "relative", 1);
+    dj_runtime *runtime = fake_runtime(NULL);
+    dj_artifact *artifact = NULL;
+    assert_int_equal(dj_build(runtime, "t", "x", 1, NULL, &artifact, NULL), DJ_OK);
+    assert_int_equal(dj_artifact_path(artifact)[0], '/');
+    dj_artifact_release(artifact);
+    dj_runtime_release(runtime);
+    if (tmpdir != NULL) {
+        setenv("TMPDIR", tmpdir, 1);
+    } else {
+        unsetenv("TMPDIR");
+    }
+    free(tmpdir);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
@@ -438,6 +505,9 @@ int main(void)
         TEST(memory_is_bounded),
         TEST(unusable_root_gives_private_artifacts),
         TEST(headers_edited_during_the_build),
+        TEST(compiler_replaced_during_a_runtime),
+        TEST(staging_swept_away_during_the_build),
+        TEST(private_directories_are_absolute),
     };
     return cmocka_run_group_tests_name("compile", tests, NULL, NULL);
 }

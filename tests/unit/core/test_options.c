@@ -246,6 +246,21 @@ static void bad_environment(void **state)
     }
 }
 
+static void empty_lists(void **state)
+{
+    (void)state;
+    char *environment[] = {"DJ_JIT_CACHE_TRUST=", "DJ_JIT_COMPILER_ENV=", "HOME=/x", NULL};
+    dj__env *env = NULL;
+    assert_int_equal(dj__env_create(NULL, environment, &env, NULL), DJ_OK);
+    dj__settings settings;
+    dj_error err = DJ_ERROR_INIT;
+    assert_int_equal(dj__settings_read(&settings, env, &err), DJ_OK);
+    assert_int_equal(settings.num_cache_trust, 0);
+    assert_int_equal(settings.num_compiler_env, 0);
+    dj__settings_fini(&settings);
+    dj__env_destroy(env);
+}
+
 static void debug_implies(void **state)
 {
     (void)state;
@@ -272,6 +287,7 @@ int main(void)
         cmocka_unit_test(environment_and_layers),
         cmocka_unit_test(bad_environment),
         cmocka_unit_test(debug_implies),
+        cmocka_unit_test(empty_lists),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

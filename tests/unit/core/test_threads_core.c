@@ -197,6 +197,27 @@ static void child_does_not_wait_for_a_lost_leader(void **state)
     dj_runtime_release(runtime);
 }
 
+static void child_leaves_the_parents_private_artifact(void **state)
+{
+    (void)state;
+    setenv("DJ_JIT_LOG", "off", 1);
+    fake_write(world.root, "a file, no directory\n");
+    dj_runtime *runtime = fake_runtime(NULL);
+    dj_artifact *artifact = NULL;
+    assert_int_equal(dj_build(runtime, "t", "x", 1, NULL, &artifact, NULL), DJ_OK);
+    assert_true(dj_artifact_is_private(artifact));
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dj_artifact_release(artifact);
+        _exit(0);
+    }
+    assert_int_equal(child_status(pid), 0);
+    assert_int_equal(access(dj_artifact_binary(artifact), R_OK), 0);
+    dj_artifact_release(artifact);
+    dj_runtime_release(runtime);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
@@ -208,6 +229,7 @@ int main(void)
         TEST(used_runtime_names_the_error),
         TEST(fork_safe_driver_keeps_its_kernels),
         TEST(child_does_not_wait_for_a_lost_leader),
+        TEST(child_leaves_the_parents_private_artifact),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
