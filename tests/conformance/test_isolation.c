@@ -48,7 +48,9 @@ static void loading_keeps_the_floating_point_state(void **state)
     options.fast_math = DJ_ON;
     dj_kernel *kernel = suite_compile(
         "fast", KERNEL_HEADER "DJ_KERNEL(fast, (float *, out)) { out[0] = 1.0f; }\n", &options);
-    assert_true(tiny * 1.0f == before);
+    /* By its bits: where denormals count as zero, they also compare as zero. */
+    const float after = tiny * 1.0f;
+    assert_memory_equal(&after, &before, sizeof(after));
     dj_kernel_release(kernel);
 }
 

@@ -471,6 +471,10 @@ static void private_directories_are_absolute(void **state)
     setenv("DJ_JIT_LOG", "off", 1);
     fake_write(world.root, "a file, no directory\n");
     char *tmpdir = getenv("TMPDIR") != NULL ? strdup(getenv("TMPDIR")) : NULL;
+    char *back = getcwd(NULL, 0);
+    assert_non_null(back);
+    assert_int_equal(chdir(world.dir), 0);
+    assert_int_equal(mkdir("relative", 0700), 0);
     setenv("TMPDIR", "relative", 1);
     dj_runtime *runtime = fake_runtime(NULL);
     dj_artifact *artifact = NULL;
@@ -484,6 +488,8 @@ static void private_directories_are_absolute(void **state)
         unsetenv("TMPDIR");
     }
     free(tmpdir);
+    assert_int_equal(chdir(back), 0);
+    free(back);
 }
 
 int main(void)
