@@ -28,7 +28,8 @@
 #endif
 
 #define DL_FD_DIR "/proc/thread-self/fd"
-enum { DL_PATH_SIZE = sizeof(DL_FD_DIR) + 2 * 64 + 16 };
+/* 64 bits are 16 digits of at most 17 characters. */
+enum { DL_BASE = 16, DL_PATH_SIZE = sizeof(DL_FD_DIR) + 16 * (DL_BASE + 1) + 16 };
 
 /* What is wrong with the bytes as a shared object of this machine's kind; NULL if nothing that
  * could make the loader read beyond their end. */
@@ -62,8 +63,9 @@ static const char *dl_check_elf(const unsigned char *data, size_t size)
     return NULL;
 }
 
-/* "<directory of descriptors>/<fd>" in a spelling that nothing loaded now has: the bits of the
- * memfd's inode number, which stays its own while it is mapped, as "/" or "/." in the middle. */
+/* "<directory of descriptors>/<fd>" in a spelling that nothing loaded now has: the inode number of
+ * the memfd, which stays its own while it is mapped, stands in the middle. A digit d is d + 1
+ * slashes and a dot: every dot is a step of the path walk, slashes cost nothing. */
 static bool dl_unique_path(int fd, char path[DL_PATH_SIZE])
 {
     struct stat info;
@@ -72,11 +74,11 @@ static bool dl_unique_path(int fd, char path[DL_PATH_SIZE])
     }
     memcpy(path, DL_FD_DIR, sizeof(DL_FD_DIR));
     size_t at = sizeof(DL_FD_DIR) - 1;
-    for (uint64_t bits = (uint64_t)info.st_ino; bits != 0; bits >>= 1) {
-        path[at++] = '/';
-        if ((bits & 1) != 0) {
-            path[at++] = '.';
-        }
+    for (uint64_t digits = (uint64_t)info.st_ino; digits != 0; digits /= DL_BASE) {
+        const size_t slashes = digits % DL_BASE + 1;
+        memset(path + at, '/', slashes);
+        at += slashes;
+        path[at++] = '.';
     }
     snprintf(path + at, DL_PATH_SIZE - at, "/%d", fd);
     return true;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,20 +132,39 @@ static int root_create_sub(const dj__root *root, int fd, const char *name)
 
 /* A sub-directory's owner can write it whatever its mode says. Where the group is trusted, any
  * member may have made it. */
-static bool root_sub_is_trusted(const dj__root *root, int fd, const struct stat *sub)
+static bool root_sub_is_trusted(const dj__root *root, const struct stat *above,
+                                const struct stat *sub)
 {
-    struct stat st;
+    if ((sub->st_mode & root->shared->loose) != 0) {
+        return false;
+    }
     const dj__strlist *trust = &root->shared->trust;
     const char *const *words = dj__strlist_items(trust);
-    const bool ours = sub->st_uid == 0 || sub->st_uid == geteuid();
-    if (ours && (sub->st_mode & S_IWGRP) == 0) {
-        return true;
-    }
-    if (fstat(fd, &st) != 0 || ((sub->st_mode & S_IWGRP) != 0 && sub->st_gid != st.st_gid)) {
+    if ((sub->st_mode & S_IWGRP) != 0 && sub->st_gid != above->st_gid) {
         return false; /* the trusted group is the root's and no other */
     }
-    return ours || dj__trust_has_group(words, trust->count) ||
-           dj__trust_allows(sub->st_uid, st.st_uid, words, trust->count);
+    return sub->st_uid == 0 || sub->st_uid == geteuid() ||
+           dj__trust_has_group(words, trust->count) ||
+           dj__trust_allows(sub->st_uid, above->st_uid, words, trust->count);
+}
+
+int dj__root_open_known(const dj__root *root, const char *name)
+{
+    char path[PATH_MAX];
+    const int length = snprintf(path, sizeof(path), "%s/%s", root->path, name);
+    if (length < 0 || (size_t)length >= sizeof(path)) {
+        return -1;
+    }
+    const int sub = dj__open_dir_at(AT_FDCWD, path);
+    struct stat st;
+    struct stat above;
+    if (sub >= 0 && fstat(sub, &st) == 0 && fstatat(sub, "..", &above, 0) == 0 &&
+        atomic_load_explicit(&root->trusted, memory_order_relaxed) == root_fingerprint(&above) &&
+        root_sub_is_trusted(root, &above, &st)) {
+        return sub;
+    }
+    dj__root_close(sub, -1);
+    return -1;
 }
 
 dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool create, int *out,
@@ -160,10 +180,11 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
                               create ? "create" : "open", root->path, name, root->shared->setting);
     }
     struct stat st;
+    struct stat above;
     dj_status status = DJ_OK;
-    if (fstat(sub, &st) != 0) {
+    if (fstat(sub, &st) != 0 || fstat(fd, &above) != 0) {
         status = dj__fail_errno(err, errno, "cannot examine %s/%s", root->path, name);
-    } else if ((st.st_mode & root->shared->loose) != 0 || !root_sub_is_trusted(root, fd, &st)) {
+    } else if (!root_sub_is_trusted(root, &above, &st)) {
         status = dj__fail(err, DJ_PERMISSION,
                           "%s/%s (uid %lu, mode %04o) can be written by strangers: remove that "
                           "permission or change its owner, or set %s to another directory",

@@ -51,6 +51,9 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
 /* Both in one. */
 dj_status dj__root_open_both(dj__root *root, const char *name, bool create, int *fd, int *sub,
                              dj_error *err);
+/* The short way to a sub-directory of a root that has passed its check before: one open instead of
+ * two. Negative if anything is missing or not as it was then; the long way says what. */
+int dj__root_open_known(const dj__root *root, const char *name);
 /* Closes what is not negative. */
 void dj__root_close(int fd, int sub);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/fs.h"
 #include "core/core.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -234,12 +235,10 @@ static dj_status artifact_lead(dj_runtime *runtime, const dj__request *request, 
 /* Entries are per tag, and who verifies less must not answer who wants more. */
 static void artifact_flight_key(const dj__request *request, dj_verify level, char key[DJ__HEX_SIZE])
 {
-    dj__blake2b hash;
-    dj__blake2b_init(&hash);
-    dj__blake2b_update(&hash, request->key, sizeof(request->key));
-    dj__blake2b_update(&hash, &level, sizeof(level));
-    dj__blake2b_update(&hash, request->tag, strlen(request->tag));
-    dj__blake2b_final(&hash, key);
+    char text[DJ__ENTRY_TEXT_SIZE];
+    const int size =
+        snprintf(text, sizeof(text), "%d %s %s", (int)level, request->key, request->tag);
+    dj__xxh128_hex(text, (size_t)size, key);
 }
 
 dj_status dj__artifact_obtain(dj_runtime *runtime, const dj__request *request, dj_verify level,

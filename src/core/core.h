@@ -55,6 +55,7 @@ struct dj_runtime {
     dj__settings settings;
     dj__config config;
     dj_backend_context context;
+    dj__strlist keyed_env; /* NAME=value of what compilers read, from the snapshot */
     dj_store *store;
     dj__memory *memory;
     dj__flights *kernel_flights;
@@ -99,6 +100,9 @@ struct dj_artifact {
     bool unstable;       /* inputs changed during the build: not to be remembered */
     uint32_t generation; /* of the process that made it, and alone may remove its directory */
 };
+
+enum { DJ__TAG_LIMIT = 128 };
+#define DJ__ENTRY_TEXT_SIZE (DJ__TAG_LIMIT + DJ__HEX_SIZE + 16) /* tag, key, a small number */
 
 /* A compile request with every default filled in. Borrows from the caller and the runtime. */
 typedef struct dj__request {

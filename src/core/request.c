@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG_LIMIT = 128 };
 #define SOURCE_LIMIT ((size_t)64 << 20)
 
 /* Runs on every call, hits included: no library call per character. */
@@ -17,7 +16,7 @@ static bool request_tag_ok(const char *tag)
         const char c = tag[i];
         const bool word =
             (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-        if (!word || i >= TAG_LIMIT) {
+        if (!word || i >= DJ__TAG_LIMIT) {
             return false;
         }
     }
@@ -37,7 +36,7 @@ dj_status dj__check_call(const dj_runtime *runtime, const char *tag, const char 
         return dj__fail(err, DJ_INVALID_ARGUMENT,
                         "cache tag must contain only letters, digits, or underscores (1 to %d): "
                         "'%.200s'",
-                        TAG_LIMIT, tag);
+                        DJ__TAG_LIMIT, tag);
     }
     if (source == NULL && size != 0) {
         return dj__fail(err, DJ_INVALID_ARGUMENT, "source is NULL but its size is %zu", size);

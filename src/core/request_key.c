@@ -5,7 +5,6 @@
  * Left out on purpose: tag, dumps, cache paths, include-dir paths, everything that only prints.
  * So the same inputs from another install path, user or node give the same key.
  */
-#include "backend/tool_env.h"
 #include "base/error.h"
 #include "cache/key.h"
 #include "compile/include_scan.h"
@@ -34,22 +33,6 @@ static dj_status key_includes(const dj_runtime *runtime, const dj__request *requ
     return dj__include_scan(&scan, request->source, request->size, key_include, key, err);
 }
 
-static dj_status key_environment(const dj_runtime *runtime, dj__key *key, dj_error *err)
-{
-    dj__strlist env;
-    dj__strlist_init(&env);
-    dj_status status =
-        dj__tool_env_keyed(runtime->env, runtime->backend->compiler->keyed_env, &env, err);
-    if (status == DJ_OK) {
-        status = dj__strlist_ok(&env, err);
-    }
-    for (size_t i = 0; status == DJ_OK && i < env.count; i++) {
-        dj__key_text(key, "environment", env.items[i]);
-    }
-    dj__strlist_fini(&env);
-    return status;
-}
-
 dj_status dj__request_key(dj_runtime *runtime, dj__request *request, const char *identity,
                           dj_key_field_fn visit, void *user, dj_error *err)
 {
@@ -70,12 +53,12 @@ dj_status dj__request_key(dj_runtime *runtime, dj__request *request, const char 
     }
     dj__key_field(&key, "extra signature", runtime->config.extra_signature,
                   runtime->config.extra_signature_size);
-    dj_status status = key_environment(runtime, &key, err);
-    if (status == DJ_OK) {
-        dj__key_text(&key, "prelude", dj__prelude_digest);
-        dj__key_field(&key, "source", request->source, request->size);
-        status = key_includes(runtime, request, &key, err);
+    for (size_t i = 0; i < runtime->keyed_env.count; i++) {
+        dj__key_text(&key, "environment", runtime->keyed_env.items[i]);
     }
+    dj__key_text(&key, "prelude", dj__prelude_digest);
+    dj__key_field(&key, "source", request->source, request->size);
+    const dj_status status = key_includes(runtime, request, &key, err);
     if (status == DJ_OK) {
         dj__key_final(&key, request->key);
     }

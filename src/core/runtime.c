@@ -46,6 +46,7 @@ static void runtime_destroy(dj_runtime *runtime)
     }
     dj__toolchain_fini(&runtime->toolchain);
     dj_store_close(runtime->store);
+    dj__strlist_fini(&runtime->keyed_env);
     dj__config_fini(&runtime->config);
     dj__settings_fini(&runtime->settings);
     dj__env_destroy(runtime->env);
@@ -176,9 +177,14 @@ dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, 
     atomic_init(&runtime->handles, 1);
     atomic_init(&runtime->refs, 1);
     dj__mutex_init(&runtime->lock);
+    dj__strlist_init(&runtime->keyed_env);
     status = runtime_open_parts(runtime, &known, err);
     if (status == DJ_OK) {
         runtime_choose(runtime, backend);
+        status = dj__tool_env_keyed(runtime->env, runtime->backend->compiler->keyed_env,
+                                    &runtime->keyed_env, err);
+    }
+    if (status == DJ_OK) {
         runtime->fork_hook.after_fork = runtime_after_fork;
         if (!dj__fork_hook_add(&runtime->fork_hook)) {
             status = dj__fail_memory(err);
@@ -272,13 +278,9 @@ typedef struct runtime_memos {
  * LD_LIBRARY_PATH. */
 static void runtime_memo_scope(dj_runtime *runtime, dj__strbuf *scope)
 {
-    dj__strlist env;
-    dj__strlist_init(&env);
-    dj__tool_env_keyed(runtime->env, runtime->backend->compiler->keyed_env, &env, NULL);
-    for (size_t i = 0; i < env.count; i++) {
-        dj__strbuf_printf(scope, "%s\n", env.items[i]);
+    for (size_t i = 0; i < runtime->keyed_env.count; i++) {
+        dj__strbuf_printf(scope, "%s\n", runtime->keyed_env.items[i]);
     }
-    dj__strlist_fini(&env);
     static const char *const searched[] = {"PATH", "LD_LIBRARY_PATH"};
     for (size_t i = 0; i < 2; i++) {
         const char *value = dj__env_raw(runtime->env, searched[i]);

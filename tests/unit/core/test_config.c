@@ -59,6 +59,9 @@ static void refused_configurations(void **state)
     config.size = 3;
     expect_refused(&config, "dj_config.size is 3");
     config.size = sizeof(config);
+    setenv("DJ_JIT_COMPILER_ENV", "not-a-name", 1);
+    expect_refused(&config, "invalid value for DJ_JIT_COMPILER_ENV: not-a-name");
+    unsetenv("DJ_JIT_COMPILER_ENV");
     setenv("DJ_JIT_DEBUG", "sometimes", 1);
     expect_refused(&config, "invalid value for DJ_JIT_DEBUG: sometimes");
     dj_error err;
