@@ -15,6 +15,8 @@ DJ_BEGIN_DECLS
 typedef struct dj_artifact dj_artifact;
 typedef struct dj_kernel dj_kernel;
 
+struct dj_cuda_compile_options;
+
 /* Options of one compilation. Unset fields inherit from dj_config.compile_defaults, then from
  * the environment, then the built-in default. See docs/environment.md for the defaults. */
 typedef struct dj_compile_options {
@@ -25,9 +27,12 @@ typedef struct dj_compile_options {
     const char *optimize_level;
     dj_tri debug_info;
     dj_tri fast_math;
-    /* Also write the assembly text (kernel.s). Not in the key: an entry that exists is not
-     * rebuilt to add it. */
+    /* Also write the assembly text (host: kernel.s; CUDA: kernel.ptx and kernel.sass). Not in the
+     * key: an entry that exists is not rebuilt to add it. */
     dj_tri dump_asm;
+    /* dj_build fails with INVALID_ARGUMENT if the binary does not hold exactly one kernel; needs a
+     * back end that can read its binaries without a device (CUDA). dj_compile always checks. */
+    dj_tri single_kernel;
     /* Free-form compiler flags: `flags` replaces the default list, `extra_flags` is appended. */
     const char *const *flags;
     size_t num_flags;
@@ -42,6 +47,8 @@ typedef struct dj_compile_options {
     void *on_log_user;
     /* Stops the compilation when requested. */
     dj_cancel *cancel;
+    /* What only one back end has; ignored by the others. NULL: all unset. */
+    const struct dj_cuda_compile_options *cuda; /* deepjit/cuda.h */
 } dj_compile_options;
 #define DJ_COMPILE_OPTIONS_INIT DJ__SIZED(dj_compile_options)
 
@@ -80,6 +87,40 @@ DJ_API const char *dj_artifact_reason(const dj_artifact *artifact);
 DJ_API bool dj_artifact_is_hit(const dj_artifact *artifact);
 /* The 32 hexadecimal characters in the entry's name. */
 DJ_API const char *dj_artifact_digest(const dj_artifact *artifact);
+
+/* One kernel of a binary, read without device or driver. Numbers are -1 where the binary does not
+ * say. Everything is valid during the call that it is given to. */
+typedef struct dj_param_info {
+    const char *name; /* "" if unknown */
+    const char *type; /* as written; "" if unknown */
+    uint32_t offset;  /* in the parameter block, bytes */
+    uint32_t size;
+    uint32_t align;
+} dj_param_info;
+
+typedef struct dj_kernel_info {
+    const char *name; /* as the driver knows it: mangled in C++ */
+    const dj_param_info *params;
+    size_t num_params;
+    int64_t registers;    /* of a thread */
+    int64_t shared_bytes; /* static, of a block */
+    int64_t local_bytes;  /* of a thread: spilled registers, arrays */
+    int64_t max_threads;  /* of a block, as __launch_bounds__ says; 0: no bound */
+    uint32_t cluster[3];  /* as compiled; 0, 0, 0: none */
+} dj_kernel_info;
+
+typedef struct dj_binary_info {
+    char arch[64];
+    const dj_kernel_info *kernels;
+    size_t num_kernels;
+} dj_binary_info;
+
+typedef void (*dj_inspect_fn)(void *user, const dj_binary_info *info);
+
+/* Reads a binary of `backend` from memory and calls `visit` once. INVALID_ARGUMENT: not such a
+ * binary; UNSUPPORTED: the back end cannot read its binaries without loading them. */
+DJ_API dj_status dj_inspect(const dj_backend *backend, const void *binary, size_t size,
+                            dj_inspect_fn visit, void *user, dj_error *err);
 
 /* One field of the key, as hashed. `value` is valid during the call. */
 typedef void (*dj_key_field_fn)(void *user, const char *field, const void *value, size_t size);

@@ -14,6 +14,7 @@ typedef struct dj_dim3 {
 } dj_dim3;
 
 struct dj_host_launch_options;
+struct dj_cuda_launch_options;
 
 /*
  * How to launch. Unset fields inherit from dj_config.launch_defaults. `grid` and `block` are
@@ -30,6 +31,7 @@ typedef struct dj_launch_options {
     void *stream;
     bool stream_set;
     const struct dj_host_launch_options *host; /* deepjit/host.h; NULL: none */
+    const struct dj_cuda_launch_options *cuda; /* deepjit/cuda.h; NULL: none */
 } dj_launch_options;
 #define DJ_LAUNCH_OPTIONS_INIT DJ__SIZED(dj_launch_options)
 

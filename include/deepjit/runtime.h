@@ -127,10 +127,12 @@ DJ_API dj_status dj_runtime_stats(dj_runtime *runtime, dj_stats *out, dj_error *
  * command-line flags, the key and docs/environment.md are derived.
  */
 typedef enum dj_option_scope {
-    DJ_SCOPE_RUNTIME = 0,    /* environment only */
-    DJ_SCOPE_COMPILE = 1,    /* a field of dj_compile_options */
-    DJ_SCOPE_LAUNCH = 2,     /* a field of dj_launch_options */
-    DJ_SCOPE_HOST_LAUNCH = 3 /* a field of dj_host_launch_options */
+    DJ_SCOPE_RUNTIME = 0,      /* environment only */
+    DJ_SCOPE_COMPILE = 1,      /* a field of dj_compile_options */
+    DJ_SCOPE_LAUNCH = 2,       /* a field of dj_launch_options */
+    DJ_SCOPE_HOST_LAUNCH = 3,  /* a field of dj_host_launch_options */
+    DJ_SCOPE_CUDA_COMPILE = 4, /* a field of dj_cuda_compile_options */
+    DJ_SCOPE_CUDA_LAUNCH = 5   /* a field of dj_cuda_launch_options */
 } dj_option_scope;
 
 typedef enum dj_option_type {

@@ -124,7 +124,7 @@ static dj_status build_compile(build_state *build, dj_error *err)
         .includes = dj__strlist_items(&build->includes),
         .num_includes = build->includes.count,
         .debug_dir = build->debug_dir,
-        .dump_asm = request->options.dump_asm == DJ_ON,
+        .options = &request->options,
         .timeout_ms = runtime->settings.compile_timeout * 1000,
         .cancel = request->options.cancel,
         .command = &build->command,

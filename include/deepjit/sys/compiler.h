@@ -25,7 +25,7 @@ typedef struct dj_compile_job {
     const char *const *includes; /* relative to dir, in search order, the prelude first */
     size_t num_includes;
     const char *debug_dir; /* what debug information calls `dir`; NULL without any */
-    bool dump_asm;
+    const dj_compile_options *options; /* effective; every field with a default is set */
     int64_t timeout_ms;         /* of each tool */
     dj_cancel *cancel;          /* may be NULL */
     struct dj__strbuf *command; /* gets the command of the main step, for people */
@@ -44,6 +44,11 @@ typedef struct dj_compiler_ops {
     /* Environment variables, besides PATH and the like, that these tools read and that may
      * change the binary. They are passed on and keyed. NULL-terminated. */
     const char *const *keyed_env;
+    /* The rows of the option table that only this compiler has, as DJ_SCOPE_CUDA_COMPILE; 0: none. */
+    dj_option_scope vendor_scope;
+    /* True if the binary will name its source, which is then kept where that name leads. NULL: if
+     * debug_info is on. */
+    bool (*names_source)(const dj_compile_options *options);
     dj_status (*open)(const dj_backend_context *context, dj_compiler **out, dj_error *err);
     void (*close)(dj_compiler *compiler);
     /* Finds the main program without starting a process; appends its absolute path.
@@ -59,6 +64,8 @@ typedef struct dj_compiler_ops {
                        struct dj__strlist *out, dj_error *err);
     /* Writes binary_name into job->dir. COMPILE: the source is at fault. */
     dj_status (*compile)(dj_compiler *compiler, const dj_compile_job *job, dj_error *err);
+    /* Reads a binary without device and without a compiler: see dj_inspect. NULL: cannot. */
+    dj_status (*inspect)(const dj_binary *binary, dj_inspect_fn visit, void *user, dj_error *err);
 } dj_compiler_ops;
 
 /* A back end: the two tables under one name. */

@@ -514,7 +514,7 @@ static dj_status compiler_compile(dj_compiler *compiler, const dj_compile_job *j
                               dj__strbuf_str(job->log));
         }
     }
-    if (status == DJ_OK && job->dump_asm) {
+    if (status == DJ_OK && job->options->dump_asm == DJ_ON) {
         status = compiler_dump(compiler, job, program, err);
     }
     dj__strlist_fini(&argv);

@@ -102,7 +102,9 @@ static inline dj_status host_fixture_compile(host_fixture *fixture, const char *
     dj__strbuf_clear(&fixture->command);
     dj__strbuf_clear(&fixture->log);
     memset(&fixture->err, 0, sizeof fixture->err);
+    static const dj_compile_options plain = DJ_COMPILE_OPTIONS_INIT;
     job.size = sizeof job;
+    job.options = job.options != NULL ? job.options : &plain;
     job.dir = fixture->dir;
     job.source = "kernel.c";
     job.flags = flags;

@@ -392,7 +392,9 @@ static void test_compiler_assembly(void **state)
         host_fixture_fini(&fixture);
         skip(); /* no gcc */
     }
-    const dj_compile_job job = {.timeout_ms = 60000, .dump_asm = true};
+    dj_compile_options options = DJ_COMPILE_OPTIONS_INIT;
+    options.dump_asm = DJ_ON;
+    const dj_compile_job job = {.timeout_ms = 60000, .options = &options};
     if (test_compiler_run(&fixture, job) != DJ_OK) {
         fail_msg("%s", fixture.err.message);
     }
