@@ -46,6 +46,9 @@ typedef struct dj_compiler_ops {
     const char *const *keyed_env;
     /* The rows of the option table that only this compiler has, as DJ_SCOPE_CUDA_COMPILE; 0: none. */
     dj_option_scope vendor_scope;
+    /* Gives each field of `vendor` (the struct of vendor_scope) that is still unset its value;
+     * `common` is complete. NULL without a vendor_scope. */
+    void (*complete)(const dj_compile_options *common, void *vendor);
     /* True if the binary will name its source, which is then kept where that name leads. NULL: if
      * debug_info is on. */
     bool (*names_source)(const dj_compile_options *options);
