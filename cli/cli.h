@@ -124,6 +124,7 @@ typedef struct cli_compile_options {
     cli_strings extra_flags;
     bool verbose;
     dj_compile_options options;
+    dj_cuda_compile_options cuda;
 } cli_compile_options;
 
 /* The argp of this group, made from the option table; input: cli_compile_options *. Its first

@@ -150,7 +150,9 @@ static void compile_set_row(cli_compile_options *options, const dj_option *row, 
         cli_strings_add(list, text);
         return;
     }
-    cli_set_option(state, row->scope, row->name, text, &options->options);
+    void *const into =
+        row->scope == DJ_SCOPE_CUDA_COMPILE ? (void *)&options->cuda : (void *)&options->options;
+    cli_set_option(state, row->scope, row->name, text, into);
 }
 
 static bool is_tag_character(char c)
@@ -213,7 +215,7 @@ static error_t compile_parse(int key, char *arg, struct argp_state *state)
 typedef struct compile_group {
     struct argp argp;
     struct argp_child children[2];
-    struct argp_option options[FIXED_COUNT + TABLE_LIMIT + 1];
+    struct argp_option options[FIXED_COUNT + TABLE_LIMIT + 2]; /* and a heading, and an end */
     char names[TABLE_LIMIT][NAME_LIMIT];
 } compile_group;
 
@@ -239,10 +241,17 @@ struct argp *cli_compile_argp(void)
     compile_group *const group = cli_alloc(1, sizeof *group);
     memcpy(group->options, compile_fixed_options, sizeof compile_fixed_options);
     size_t count = FIXED_COUNT;
+    bool cuda_begun = false;
     const dj_option *row;
     for (size_t i = 0; i < TABLE_LIMIT && (row = dj_option_at(i)) != NULL; i++) {
-        if (row->scope != DJ_SCOPE_COMPILE || strlen(row->name) >= NAME_LIMIT) {
+        const bool cuda = row->scope == DJ_SCOPE_CUDA_COMPILE;
+        if ((row->scope != DJ_SCOPE_COMPILE && !cuda) || strlen(row->name) >= NAME_LIMIT) {
             continue;
+        }
+        if (cuda && !cuda_begun) {
+            group->options[count++] =
+                (struct argp_option){.doc = "How to compile for CUDA:", .group = 7};
+            cuda_begun = true;
         }
         char *const name = group->names[i];
         for (size_t k = 0; row->name[k] != '\0'; k++) {
@@ -253,7 +262,7 @@ struct argp *cli_compile_argp(void)
         }
         const int optional = row->type == DJ_TYPE_TRI ? OPTION_ARG_OPTIONAL : 0;
         group->options[count++] = (struct argp_option){
-            name, KEY_TABLE + (int)i, row_argument(row), optional, row->doc, 0};
+            name, KEY_TABLE + (int)i, row_argument(row), optional, row->doc, cuda ? 7 : 0};
     }
     group->children[0] = (struct argp_child){&cli_runtime_argp, 0, NULL, 0};
     group->argp = (struct argp){
@@ -263,7 +272,9 @@ struct argp *cli_compile_argp(void)
 
 void cli_compile_init(cli_compile_options *options)
 {
-    *options = (cli_compile_options){.options = DJ_COMPILE_OPTIONS_INIT};
+    *options = (cli_compile_options){.options = DJ_COMPILE_OPTIONS_INIT,
+                                     .cuda = DJ_CUDA_COMPILE_OPTIONS_INIT};
+    options->options.cuda = &options->cuda;
 }
 
 void cli_compile_fini(cli_compile_options *options)

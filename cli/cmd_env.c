@@ -191,9 +191,13 @@ static void env_print_markdown(void)
          "these over the environment, and that over the built-in default.\n");
     markdown_environment();
     markdown_options("Compile options", DJ_SCOPE_COMPILE, "dj_compile_options");
+    markdown_options("Compile options of the CUDA back end", DJ_SCOPE_CUDA_COMPILE,
+                     "dj_cuda_compile_options");
     markdown_options("Launch options", DJ_SCOPE_LAUNCH, "dj_launch_options");
     markdown_options("Launch options of the host back end", DJ_SCOPE_HOST_LAUNCH,
                      "dj_host_launch_options");
+    markdown_options("Launch options of the CUDA back end", DJ_SCOPE_CUDA_LAUNCH,
+                     "dj_cuda_launch_options");
 }
 
 int cli_cmd_env(int argc, char **argv)

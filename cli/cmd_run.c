@@ -6,11 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_GRID = 0x100, KEY_BLOCK, KEY_SHARED, KEY_SAVE, KEY_PRINT };
+enum {
+    KEY_GRID = 0x100,
+    KEY_BLOCK,
+    KEY_SHARED,
+    KEY_SAVE,
+    KEY_PRINT,
+    KEY_CLUSTER,
+    KEY_COOPERATIVE,
+    KEY_PDL,
+    KEY_NONPORTABLE
+};
 
 typedef struct run_options {
     cli_compile_options compile;
     dj_launch_options launch;
+    dj_cuda_launch_options cuda;
     cli_strings args;
     cli_strings saves;  /* "INDEX=FILE" or "NAME=FILE" */
     cli_strings prints; /* "INDEX" or "NAME" */
@@ -22,6 +33,10 @@ static const struct argp_option run_argp_options[] = {
     {"grid", KEY_GRID, "X[,Y,Z]", 0, "Blocks (needed)", 0},
     {"block", KEY_BLOCK, "X[,Y,Z]", 0, "Threads in a block (needed)", 0},
     {"shared", KEY_SHARED, "BYTES", 0, "Dynamic shared memory of a block", 0},
+    {"cluster", KEY_CLUSTER, "X", 0, "Blocks of a cluster (CUDA)", 0},
+    {"cooperative", KEY_COOPERATIVE, NULL, 0, "All blocks run at once (CUDA)", 0},
+    {"pdl", KEY_PDL, NULL, 0, "Programmatic dependent launch (CUDA)", 0},
+    {"nonportable-cluster", KEY_NONPORTABLE, NULL, 0, "Clusters of more than 8 blocks (CUDA)", 0},
     {NULL, 0, NULL, 0, "What to show (ARRAY: its position from 0, or its name):", 2},
     {"print", KEY_PRINT, "ARRAY", 0, "Print all elements of an array; may be repeated", 0},
     {"save", KEY_SAVE, "ARRAY=FILE", 0,
@@ -45,6 +60,18 @@ static error_t run_parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SHARED:
         cli_set_option(state, DJ_SCOPE_LAUNCH, "shared_bytes", arg, &options->launch);
+        return 0;
+    case KEY_CLUSTER:
+        cli_set_option(state, DJ_SCOPE_CUDA_LAUNCH, "cluster", arg, &options->cuda);
+        return 0;
+    case KEY_COOPERATIVE:
+        options->cuda.cooperative = DJ_ON;
+        return 0;
+    case KEY_PDL:
+        options->cuda.enable_pdl = DJ_ON;
+        return 0;
+    case KEY_NONPORTABLE:
+        options->cuda.nonportable_cluster = DJ_ON;
         return 0;
     case KEY_PRINT:
         cli_strings_add(&options->prints, arg);
@@ -309,7 +336,8 @@ static int run_all(run_state *run, run_options *options)
 
 int cli_cmd_run(int argc, char **argv)
 {
-    run_options options = {.launch = DJ_LAUNCH_OPTIONS_INIT};
+    run_options options = {.launch = DJ_LAUNCH_OPTIONS_INIT, .cuda = DJ_CUDA_LAUNCH_OPTIONS_INIT};
+    options.launch.cuda = &options.cuda;
     cli_compile_init(&options.compile);
     struct argp *const group = cli_compile_argp();
     const struct argp_child children[] = {{group, 0, NULL, 0}, {0}};

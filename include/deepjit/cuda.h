@@ -119,8 +119,8 @@ DJ_API dj_status dj_cuda_kernel_set_attribute(dj_kernel *kernel, int attribute, 
 
 /* How many blocks of this launch fit on one multiprocessor at once, and, for launches with a
  * cluster, how many clusters on the device (else 0). Either output may be NULL. */
-DJ_API dj_status dj_cuda_occupancy(dj_kernel *kernel, const dj_launch_options *options,
-                                   int *blocks, int *clusters, dj_error *err);
+DJ_API dj_status dj_cuda_occupancy(dj_kernel *kernel, const dj_launch_options *options, int *blocks,
+                                   int *clusters, dj_error *err);
 
 /* Address and size in bytes of a __device__ or __constant__ variable in the kernel's binary, in
  * the current context. NOT_FOUND if there is none of this (mangled) name. */

@@ -144,7 +144,7 @@ static bool artifact_inputs_changed(dj_runtime *runtime, const dj__request *requ
     dj_status status = DJ_OK;
     again.hook_data = NULL;
     if (request->hook_path != NULL) {
-        status = dj__hook_read(runtime, request->options.post_hook, &path, &again.hook_data,
+        status = dj__hook_read(runtime, request->options.common.post_hook, &path, &again.hook_data,
                                &again.hook_size, NULL);
     }
     if (status == DJ_OK) {
@@ -253,8 +253,9 @@ dj_status dj__artifact_obtain(dj_runtime *runtime, const dj__request *request, d
     dj__flight *flight = NULL;
     bool lead = false;
     void *result = NULL;
-    dj_status status = dj__flight_join(runtime->artifact_flights, key, request->options.cancel,
-                                       &flight, &lead, &result, err);
+    dj_status status =
+        dj__flight_join(runtime->artifact_flights, key, request->options.common.cancel, &flight,
+                        &lead, &result, err);
     if (!lead) {
         *out = result;
         return status;

@@ -124,9 +124,9 @@ static dj_status build_compile(build_state *build, dj_error *err)
         .includes = dj__strlist_items(&build->includes),
         .num_includes = build->includes.count,
         .debug_dir = build->debug_dir,
-        .options = &request->options,
+        .options = &request->options.common,
         .timeout_ms = runtime->settings.compile_timeout * 1000,
-        .cancel = request->options.cancel,
+        .cancel = request->options.common.cancel,
         .command = &build->command,
         .log = &build->log,
     };
@@ -237,7 +237,7 @@ static dj_status build_steps(build_state *build, dj_error *err)
 
 static void build_report_failure(build_state *build)
 {
-    const dj_compile_options *options = &build->request->options;
+    const dj_compile_options *options = &build->request->options.common;
     atomic_fetch_add_explicit(&build->runtime->counters.compile_failures, 1, memory_order_relaxed);
     if (options->on_log != NULL && build->log.size > 0) {
         options->on_log(options->on_log_user, build->log.data, build->log.size);

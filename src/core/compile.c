@@ -86,8 +86,9 @@ static dj_status compile_key(dj_runtime *runtime, const dj__memory_request *raw,
     dj__flight *flight = NULL;
     bool lead = false;
     void *result = NULL;
-    dj_status status = dj__flight_join(runtime->kernel_flights, request->key,
-                                       request->options.cancel, &flight, &lead, &result, err);
+    dj_status status =
+        dj__flight_join(runtime->kernel_flights, request->key, request->options.common.cancel,
+                        &flight, &lead, &result, err);
     if (!lead) {
         *kernel = result;
         return status;
@@ -103,18 +104,24 @@ static dj_status compile_key(dj_runtime *runtime, const dj__memory_request *raw,
     return status;
 }
 
+/* No toolchain, or one that cannot be used: entries that exist may still be found. */
+static bool compile_without_toolchain(dj_status status)
+{
+    return status == DJ_UNAVAILABLE || status == DJ_INCOMPATIBLE;
+}
+
 /* Calls `attempt` with the request keyed by each recorded identity until one is found. */
 typedef dj_status (*compile_attempt_fn)(dj_runtime *runtime, void *user, dj__request *request,
                                         dj_error *err);
 
-static dj_status compile_recorded(dj_runtime *runtime, dj__request *request,
+static dj_status compile_recorded(dj_runtime *runtime, dj__request *request, dj_status missing,
                                   compile_attempt_fn attempt, void *user, dj_error *err)
 {
     dj__strlist identities;
     dj__strlist_init(&identities);
     dj__runtime_recorded(runtime, &identities, NULL);
-    dj_status status = DJ_UNAVAILABLE; /* `err` says what is missing; kept if nothing is found */
-    for (size_t i = 0; status == DJ_UNAVAILABLE && i < identities.count; i++) {
+    dj_status status = missing; /* `err` says what is missing; kept if nothing is found */
+    for (size_t i = 0; status == missing && i < identities.count; i++) {
         const dj_status keyed =
             dj__request_key(runtime, request, identities.items[i], NULL, NULL, err);
         if (keyed != DJ_OK) {
@@ -151,9 +158,9 @@ static dj_status compile_request(dj_runtime *runtime, const dj__memory_request *
         status = dj__request_key(runtime, request, toolchain->identity, NULL, NULL, err);
         return status != DJ_OK ? status : compile_key(runtime, raw, request, kernel, err);
     }
-    if (status == DJ_UNAVAILABLE) {
+    if (compile_without_toolchain(status)) {
         compile_kernel_user want = {raw, NULL};
-        status = compile_recorded(runtime, request, compile_attempt_kernel, &want, err);
+        status = compile_recorded(runtime, request, status, compile_attempt_kernel, &want, err);
         *kernel = want.kernel;
     }
     return status;
@@ -171,7 +178,7 @@ static dj_status compile_miss(dj_runtime *runtime, const char *tag, const dj__me
     dj_kernel *kernel = NULL;
     status = compile_request(runtime, raw, &request, &kernel, err);
     if (status == DJ_OK) {
-        compile_give_log(&request.options, kernel->log, kernel->log_size);
+        compile_give_log(&request.options.common, kernel->log, kernel->log_size);
         *out = kernel;
     }
     dj__request_fini(&request);
@@ -189,16 +196,15 @@ dj_status dj_compile(dj_runtime *runtime, const char *tag, const char *source, s
     if (status != DJ_OK) {
         return status;
     }
-    dj_compile_options imported;
+    dj__compile_set imported;
     if (options == NULL) {
         options = &compile_unset;
-    } else if (options->size != sizeof(*options)) {
-        status =
-            dj__options_import(options, &imported, sizeof(imported), "dj_compile_options", err);
+    } else if (!dj__compile_options_known(options)) {
+        status = dj__compile_set_import(options, &imported, err);
         if (status != DJ_OK) {
             return status;
         }
-        options = &imported;
+        options = &imported.common;
     }
     const uint64_t seed = options == &compile_unset ? 0 : dj__compile_options_hash(options);
     source = source != NULL ? source : "";
@@ -233,8 +239,32 @@ static dj_status compile_artifact(dj_runtime *runtime, dj__request *request, dj_
                    ? status
                    : dj__artifact_obtain(runtime, request, DJ_VERIFY_ALL, true, out, err);
     }
-    if (status == DJ_UNAVAILABLE) {
-        status = compile_recorded(runtime, request, compile_attempt_artifact, out, err);
+    if (compile_without_toolchain(status)) {
+        status = compile_recorded(runtime, request, status, compile_attempt_artifact, out, err);
+    }
+    return status;
+}
+
+static void compile_count_kernels(void *user, const dj_binary_info *info)
+{
+    *(size_t *)user = info->num_kernels;
+}
+
+/* Gives the artifact up if its binary does not hold exactly one kernel; a published entry stays,
+ * for others may want it. */
+static dj_status compile_check_single(dj_runtime *runtime, dj_artifact **artifact, dj_error *err)
+{
+    const dj_entry *entry = &(*artifact)->entry;
+    size_t count = 0;
+    dj_status status = dj_inspect(runtime->backend, entry->binary, entry->binary_size,
+                                  compile_count_kernels, &count, err);
+    if (status == DJ_OK && count != 1) {
+        status = dj__fail(err, DJ_INVALID_ARGUMENT, "expected exactly one kernel, found %zu: %s",
+                          count, (*artifact)->binary_path);
+    }
+    if (status != DJ_OK) {
+        dj__artifact_drop(*artifact);
+        *artifact = NULL;
     }
     return status;
 }
@@ -256,8 +286,11 @@ dj_status dj_build(dj_runtime *runtime, const char *tag, const char *source, siz
         return status;
     }
     status = compile_artifact(runtime, &request, out, err);
+    if (status == DJ_OK && request.options.common.single_kernel == DJ_ON) {
+        status = compile_check_single(runtime, out, err);
+    }
     if (status == DJ_OK) {
-        compile_give_log(&request.options, (*out)->entry.log, (*out)->entry.log_size);
+        compile_give_log(&request.options.common, (*out)->entry.log, (*out)->entry.log_size);
     }
     dj__request_fini(&request);
     return status;

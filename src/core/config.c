@@ -53,18 +53,11 @@ static dj_status config_strings(const char *what, const char *const *items, size
 static dj_status config_launch(const dj_config *in, const dj__settings *settings, dj__config *out,
                                dj_error *err)
 {
-    dj_status status = dj__options_import(in->launch_defaults, &out->launch_defaults,
-                                          sizeof(out->launch_defaults), "dj_launch_options", err);
-    if (status == DJ_OK) {
-        status =
-            dj__options_import(out->launch_defaults.host, &out->host_launch_defaults,
-                               sizeof(out->host_launch_defaults), "dj_host_launch_options", err);
-    }
-    if (status == DJ_OK && out->launch_defaults.shared_bytes < 0) {
+    dj_status status = dj__launch_set_import(in->launch_defaults, &out->launch_defaults, err);
+    if (status == DJ_OK && out->launch_defaults.common.shared_bytes < 0) {
         status = dj__fail(err, DJ_INVALID_ARGUMENT, "shared-memory size must not be negative");
     }
-    out->launch_defaults.host = &out->host_launch_defaults;
-    dj__options_inherit(DJ_SCOPE_LAUNCH, &out->launch_defaults, &settings->launch);
+    dj__launch_set_inherit(&out->launch_defaults, &settings->launch);
     return status;
 }
 
@@ -72,22 +65,19 @@ static dj_status config_launch(const dj_config *in, const dj__settings *settings
 static dj_status config_compile(const dj_config *in, const dj__settings *settings, dj__config *out,
                                 dj_error *err)
 {
-    dj_compile_options options;
-    dj_status status = dj__options_import(in->compile_defaults, &options, sizeof(options),
-                                          "dj_compile_options", err);
-    if (status == DJ_OK) {
-        status = dj__options_validate(DJ_SCOPE_COMPILE, &options, err);
-    }
+    dj__compile_set options;
+    const dj_status status = dj__compile_set_import(in->compile_defaults, &options, err);
     if (status != DJ_OK) {
         return status;
     }
-    dj__options_inherit(DJ_SCOPE_COMPILE, &options, &settings->compile);
-    out->compile_defaults = dj__compile_options_copy(&options);
-    if (out->compile_defaults == NULL) {
+    dj__compile_set_inherit(&options, &settings->compile);
+    dj_compile_options *copy = dj__compile_options_copy(&options.common);
+    if (copy == NULL) {
         return dj__fail_memory(err);
     }
-    out->compile_defaults->on_log = options.on_log;
-    out->compile_defaults->on_log_user = options.on_log_user;
+    copy->on_log = options.common.on_log;
+    copy->on_log_user = options.common.on_log_user;
+    out->compile_defaults = (dj__compile_set *)(void *)copy;
     return DJ_OK;
 }
 
@@ -155,6 +145,6 @@ void dj__config_fini(dj__config *config)
     dj__strlist_fini(&config->include_dirs);
     dj__strlist_fini(&config->include_prefixes);
     dj__strlist_fini(&config->append_flags);
-    dj__compile_options_free(config->compile_defaults);
+    dj__compile_options_free((dj_compile_options *)(void *)config->compile_defaults);
     memset(config, 0, sizeof(*config));
 }

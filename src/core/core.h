@@ -16,8 +16,8 @@
 #include "cache/memory.h"
 #include "compile/flight.h"
 #include "compile/toolchain.h"
+#include "core/options.h"
 #include "core/settings.h"
-#include <deepjit/host.h>
 #include <deepjit/sys/compiler.h>
 
 /* The caller's dj_config, checked and copied. */
@@ -28,9 +28,8 @@ typedef struct dj__config {
     dj__strlist include_dirs;
     dj__strlist include_prefixes;
     dj__strlist append_flags;
-    dj_compile_options *compile_defaults; /* config, then environment */
-    dj_launch_options launch_defaults;
-    dj_host_launch_options host_launch_defaults;
+    dj__compile_set *compile_defaults; /* config, then environment */
+    dj__launch_set launch_defaults;
     dj_stream_fn current_stream;
     void *current_stream_user;
 } dj__config;
@@ -109,7 +108,7 @@ typedef struct dj__request {
     const char *tag;
     const char *source;
     size_t size;
-    dj_compile_options options; /* effective */
+    dj__compile_set options; /* effective */
     const char *arch;
     dj__strlist base_flags;
     dj__strlist flags; /* effective, as given to the compiler */
@@ -176,6 +175,11 @@ dj_status dj__artifact_private(dj_runtime *runtime, const dj__request *request, 
                                dj_error *err);
 void dj__artifact_retain(void *artifact);
 void dj__artifact_drop(void *artifact);
+
+/* launch.c */
+/* A launch with the runtime's defaults filled in. */
+dj_status dj__launch_config(const dj_kernel *kernel, const dj_launch_options *call,
+                            dj_launch_config *out, dj_error *err);
 
 /* kernel.c */
 dj_status dj__kernel_load(dj_runtime *runtime, const dj__request *request,

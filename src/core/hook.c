@@ -83,7 +83,7 @@ dj_status dj__hook_run(dj_runtime *runtime, const dj__request *request, const ch
     if (python == NULL) {
         return dj__fail(err, DJ_UNAVAILABLE,
                         "post_hook '%s' needs python or python3 on PATH, and there is none",
-                        request->options.post_hook);
+                        request->options.common.post_hook);
     }
     dj__strlist env;
     dj__strlist_init(&env);
@@ -99,14 +99,14 @@ dj_status dj__hook_run(dj_runtime *runtime, const dj__request *request, const ch
             .envp = dj__strlist_items(&env),
             .dir = dir,
             .timeout_ms = runtime->settings.compile_timeout * 1000,
-            .cancel = request->options.cancel,
+            .cancel = request->options.common.cancel,
             .output_limit = (size_t)1 << 20,
         };
         dj__process_result result;
         status = dj__process_check(&process, log, &result, err);
     }
     if (status != DJ_OK) {
-        dj__error_prefix(err, "post hook %s", request->options.post_hook);
+        dj__error_prefix(err, "post hook %s", request->options.common.post_hook);
     }
     dj__strlist_fini(&env);
     free(binary);

@@ -69,11 +69,11 @@ static dj_status launch_bad_dim(const char *what, const dj_dim3 *call, const dj_
                     from->x, from->y, from->z);
 }
 
-static dj_status launch_config(const dj_kernel *kernel, const dj_launch_options *call,
-                               dj_launch_config *out, dj_error *err)
+dj_status dj__launch_config(const dj_kernel *kernel, const dj_launch_options *call,
+                            dj_launch_config *out, dj_error *err)
 {
     const dj__config *config = &kernel->runtime->config;
-    const dj_launch_options *defaults = &config->launch_defaults;
+    const dj_launch_options *defaults = &config->launch_defaults.common;
     out->call = call;
     out->defaults = defaults;
     if (!launch_dim(&call->grid, &defaults->grid, &out->grid)) {
@@ -135,7 +135,7 @@ dj_status dj_launch(dj_kernel *kernel, const dj_launch_options *options, const d
         options = &imported;
     }
     dj_launch_config config;
-    status = launch_config(kernel, options, &config, err);
+    status = dj__launch_config(kernel, options, &config, err);
     if (status != DJ_OK) {
         return status;
     }

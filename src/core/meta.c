@@ -31,6 +31,17 @@ static void meta_compiler(const dj__toolchain *toolchain, dj__json *json)
     dj__json_end_object(json);
 }
 
+/* Beside the common ones, as the original has them. */
+static void meta_vendor_options(dj_option_scope scope, const dj__compile_set *options,
+                                dj__json *json)
+{
+    dj__compile_set copy = *options;
+    const void *vendor = dj__compile_set_vendor(&copy, scope);
+    if (vendor != NULL) {
+        dj__options_json(scope, vendor, json);
+    }
+}
+
 dj_status dj__meta_write(dj_runtime *runtime, const dj__request *request, const char *command,
                          dj__strbuf *out, dj_error *err)
 {
@@ -55,7 +66,8 @@ dj_status dj__meta_write(dj_runtime *runtime, const dj__request *request, const 
     meta_compiler(&runtime->toolchain, &json);
     dj__json_key(&json, "compiler_options");
     dj__json_begin_object(&json);
-    dj__options_json(DJ_SCOPE_COMPILE, &request->options, &json);
+    dj__options_json(DJ_SCOPE_COMPILE, &request->options.common, &json);
+    meta_vendor_options(runtime->backend->compiler->vendor_scope, &request->options, &json);
     dj__json_end_object(&json);
     dj__json_end_object(&json);
     dj__strbuf_putc(out, '\n');

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "core/settings.h"
-#include <deepjit/host.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +21,8 @@ typedef struct option_row {
 #define ROW_STRUCT_COMPILE dj_compile_options
 #define ROW_STRUCT_LAUNCH dj_launch_options
 #define ROW_STRUCT_HOST_LAUNCH dj_host_launch_options
+#define ROW_STRUCT_CUDA_COMPILE dj_cuda_compile_options
+#define ROW_STRUCT_CUDA_LAUNCH dj_cuda_launch_options
 
 static const option_row option_table[] = {
 #define OPTION(scope_, type_, field_, env_, default_, keyed_, min_, max_, doc_)                    \
@@ -40,6 +41,39 @@ static const option_row option_table[] = {
 };
 
 enum { OPTION_COUNT = sizeof(option_table) / sizeof(option_table[0]) };
+
+/* Which structs hang on which: `pointer` in the common struct leads to `member` of the set. */
+typedef struct option_vendor {
+    dj_option_scope common;
+    dj_option_scope scope;
+    size_t pointer;
+    size_t member;
+    size_t size;
+    const char *type;
+} option_vendor;
+
+#define VENDOR(common_, scope_, set_, type_, field_)                                               \
+    {                                                                                              \
+        .common = DJ_SCOPE_##common_, .scope = DJ_SCOPE_##scope_,                                  \
+        .pointer = offsetof(set_, common.field_), .member = offsetof(set_, field_),                \
+        .size = sizeof(type_), .type = #type_                                                      \
+    }
+static const option_vendor option_vendors[] = {
+    VENDOR(COMPILE, CUDA_COMPILE, dj__compile_set, dj_cuda_compile_options, cuda),
+    VENDOR(LAUNCH, HOST_LAUNCH, dj__launch_set, dj_host_launch_options, host),
+    VENDOR(LAUNCH, CUDA_LAUNCH, dj__launch_set, dj_cuda_launch_options, cuda),
+};
+#undef VENDOR
+
+enum { VENDOR_COUNT = sizeof(option_vendors) / sizeof(option_vendors[0]) };
+
+/* What hangs on a common struct, NULL if nothing does. */
+static inline const void *vendor_given(const option_vendor *vendor, const void *common)
+{
+    const void *given;
+    memcpy(&given, (const char *)common + vendor->pointer, sizeof(given));
+    return given;
+}
 
 /* A list field is a pointer with its count right behind it, in every struct. */
 typedef struct option_list {
@@ -162,7 +196,7 @@ static dj_status option_check(const option_row *row, const void *options, dj_err
     return DJ_OK;
 }
 
-dj_status dj__options_validate(dj_option_scope scope, const void *options, dj_error *err)
+static dj_status options_validate(dj_option_scope scope, const void *options, dj_error *err)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         if (option_table[i].pub.scope == scope) {
@@ -203,6 +237,108 @@ void dj__options_inherit(dj_option_scope scope, void *options, const void *defau
                    option_size(row->pub.type));
         }
     }
+}
+
+/* ---- sets ------------------------------------------------------------------------------- */
+
+static dj_status set_import(dj_option_scope scope, const void *in, void *set, size_t known,
+                            const char *type, dj_error *err)
+{
+    dj_status status = dj__options_import(in, set, known, type, err);
+    if (status == DJ_OK) {
+        status = options_validate(scope, set, err);
+    }
+    for (size_t i = 0; i < VENDOR_COUNT && status == DJ_OK; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        if (vendor->common != scope) {
+            continue;
+        }
+        void *const member = (char *)set + vendor->member;
+        status =
+            dj__options_import(vendor_given(vendor, set), member, vendor->size, vendor->type, err);
+        if (status == DJ_OK) {
+            status = options_validate(vendor->scope, member, err);
+        }
+        memcpy((char *)set + vendor->pointer, &member, sizeof(member));
+    }
+    return status;
+}
+
+static void set_inherit(dj_option_scope scope, void *set, const void *defaults)
+{
+    dj__options_inherit(scope, set, defaults);
+    for (size_t i = 0; i < VENDOR_COUNT; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        if (vendor->common == scope) {
+            dj__options_inherit(vendor->scope, (char *)set + vendor->member,
+                                (const char *)defaults + vendor->member);
+        }
+    }
+}
+
+static dj_status set_from_env(dj_option_scope scope, const dj__env *env, void *set,
+                              dj__strlist *lists, dj_error *err)
+{
+    dj_status status = dj__options_from_env(scope, env, set, lists, err);
+    for (size_t i = 0; i < VENDOR_COUNT && status == DJ_OK; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        if (vendor->common == scope) {
+            status =
+                dj__options_from_env(vendor->scope, env, (char *)set + vendor->member, lists, err);
+        }
+    }
+    return status;
+}
+
+dj_status dj__compile_set_import(const dj_compile_options *in, dj__compile_set *out, dj_error *err)
+{
+    return set_import(DJ_SCOPE_COMPILE, in, out, sizeof(out->common), "dj_compile_options", err);
+}
+
+dj_status dj__launch_set_import(const dj_launch_options *in, dj__launch_set *out, dj_error *err)
+{
+    return set_import(DJ_SCOPE_LAUNCH, in, out, sizeof(out->common), "dj_launch_options", err);
+}
+
+bool dj__compile_options_known(const dj_compile_options *options)
+{
+    return options->size == sizeof(*options) &&
+           (options->cuda == NULL || options->cuda->size == sizeof(*options->cuda));
+}
+
+void *dj__compile_set_vendor(dj__compile_set *set, dj_option_scope scope)
+{
+    for (size_t i = 0; i < VENDOR_COUNT; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        if (vendor->common == DJ_SCOPE_COMPILE && vendor->scope == scope) {
+            return (char *)set + vendor->member;
+        }
+    }
+    return NULL;
+}
+
+void dj__compile_set_inherit(dj__compile_set *set, const dj__compile_set *defaults)
+{
+    set_inherit(DJ_SCOPE_COMPILE, set, defaults);
+}
+
+void dj__launch_set_inherit(dj__launch_set *set, const dj__launch_set *defaults)
+{
+    set_inherit(DJ_SCOPE_LAUNCH, set, defaults);
+}
+
+dj_status dj__compile_set_from_env(const dj__env *env, dj__compile_set *out, dj__strlist *lists,
+                                   dj_error *err)
+{
+    const dj_status status = dj__compile_set_import(NULL, out, err);
+    return status != DJ_OK ? status : set_from_env(DJ_SCOPE_COMPILE, env, out, lists, err);
+}
+
+dj_status dj__launch_set_from_env(const dj__env *env, dj__launch_set *out, dj__strlist *lists,
+                                  dj_error *err)
+{
+    const dj_status status = dj__launch_set_import(NULL, out, err);
+    return status != DJ_OK ? status : set_from_env(DJ_SCOPE_LAUNCH, env, out, lists, err);
 }
 
 /* ---- text ------------------------------------------------------------------------------- */
@@ -400,11 +536,11 @@ static bool option_list_equal(const option_list *a, const option_list *b)
     return true;
 }
 
-bool dj__compile_options_equal(const dj_compile_options *a, const dj_compile_options *b)
+static bool option_rows_equal(dj_option_scope scope, const void *a, const void *b)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != DJ_SCOPE_COMPILE || !row->pub.keyed) {
+        if (row->pub.scope != scope || !row->pub.keyed) {
             continue;
         }
         bool equal;
@@ -423,17 +559,40 @@ bool dj__compile_options_equal(const dj_compile_options *a, const dj_compile_opt
     return true;
 }
 
+/* Every vendor's struct, unset. */
+static const dj__compile_set option_unset;
+
+bool dj__compile_options_equal(const dj_compile_options *a, const dj_compile_options *b)
+{
+    if (!option_rows_equal(DJ_SCOPE_COMPILE, a, b)) {
+        return false;
+    }
+    for (size_t i = 0; i < VENDOR_COUNT; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        if (vendor->common != DJ_SCOPE_COMPILE) {
+            continue;
+        }
+        const void *const unset = (const char *)&option_unset + vendor->member;
+        const void *const of_a = vendor_given(vendor, a);
+        const void *const of_b = vendor_given(vendor, b);
+        if (of_a != of_b && !option_rows_equal(vendor->scope, of_a != NULL ? of_a : unset,
+                                               of_b != NULL ? of_b : unset)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static uint64_t option_mix_string(uint64_t hash, const char *text)
 {
     return text == NULL ? hash * 31 + 1 : dj__xxh64(text, strlen(text), hash);
 }
 
-uint64_t dj__compile_options_hash(const dj_compile_options *options)
+static uint64_t option_mix_rows(uint64_t hash, dj_option_scope scope, const void *options)
 {
-    uint64_t hash = 0;
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != DJ_SCOPE_COMPILE || !row->pub.keyed || !option_is_set(row, options)) {
+        if (row->pub.scope != scope || !row->pub.keyed || !option_is_set(row, options)) {
             continue;
         }
         hash = hash * 31 + i + 1;
@@ -447,6 +606,18 @@ uint64_t dj__compile_options_hash(const dj_compile_options *options)
         } else {
             hash = dj__xxh64(option_const_field(row, options), option_size(row->pub.type), hash);
         }
+    }
+    return hash;
+}
+
+uint64_t dj__compile_options_hash(const dj_compile_options *options)
+{
+    uint64_t hash = option_mix_rows(0, DJ_SCOPE_COMPILE, options);
+    for (size_t i = 0; i < VENDOR_COUNT; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        const void *given =
+            vendor->common == DJ_SCOPE_COMPILE ? vendor_given(vendor, options) : NULL;
+        hash = given != NULL ? option_mix_rows(hash, vendor->scope, given) : hash;
     }
     return hash;
 }
@@ -472,21 +643,17 @@ static bool option_copy_list(option_list *list)
     return true;
 }
 
-dj_compile_options *dj__compile_options_copy(const dj_compile_options *options)
+/* Makes `copy`, whose fields are unset, a deep copy. After a failure the remaining fields are left
+ * unset, for nothing in `copy` may belong to the caller. */
+static bool option_copy_rows(dj_option_scope scope, void *copy, const void *options)
 {
-    dj_compile_options *copy = calloc(1, sizeof(*copy));
-    if (copy == NULL) {
-        return NULL;
-    }
-    copy->size = sizeof(*copy);
-    dj__options_inherit(DJ_SCOPE_COMPILE, copy, options);
+    dj__options_inherit(scope, copy, options);
     bool ok = true;
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != DJ_SCOPE_COMPILE) {
+        if (row->pub.scope != scope) {
             continue;
         }
-        /* After a failure the remaining fields still belong to the caller: drop them. */
         if (row->pub.type == DJ_TYPE_STRING) {
             const char **field = option_field(row, copy);
             *field = (ok && *field != NULL) ? strdup(*field) : NULL;
@@ -499,21 +666,35 @@ dj_compile_options *dj__compile_options_copy(const dj_compile_options *options)
             ok = option_copy_list(list) && ok;
         }
     }
-    if (!ok) {
-        dj__compile_options_free(copy);
-        return NULL;
-    }
-    return copy;
+    return ok;
 }
 
-void dj__compile_options_free(dj_compile_options *options)
+dj_compile_options *dj__compile_options_copy(const dj_compile_options *options)
 {
-    if (options == NULL) {
-        return;
+    dj__compile_set *set = calloc(1, sizeof(*set));
+    if (set == NULL || dj__compile_set_import(NULL, set, NULL) != DJ_OK) {
+        free(set);
+        return NULL;
     }
+    bool ok = option_copy_rows(DJ_SCOPE_COMPILE, set, options);
+    for (size_t i = 0; i < VENDOR_COUNT && ok; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        const void *given =
+            vendor->common == DJ_SCOPE_COMPILE ? vendor_given(vendor, options) : NULL;
+        ok = given == NULL || option_copy_rows(vendor->scope, (char *)set + vendor->member, given);
+    }
+    if (!ok) {
+        dj__compile_options_free(&set->common);
+        return NULL;
+    }
+    return &set->common;
+}
+
+static void option_free_rows(dj_option_scope scope, const void *options)
+{
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != DJ_SCOPE_COMPILE) {
+        if (row->pub.scope != scope) {
             continue;
         }
         if (row->pub.type == DJ_TYPE_STRING) {
@@ -524,6 +705,20 @@ void dj__compile_options_free(dj_compile_options *options)
                 free((void *)(uintptr_t)list->items[k]);
             }
             free((void *)(uintptr_t)list->items);
+        }
+    }
+}
+
+void dj__compile_options_free(dj_compile_options *options)
+{
+    if (options == NULL) {
+        return;
+    }
+    option_free_rows(DJ_SCOPE_COMPILE, options);
+    for (size_t i = 0; i < VENDOR_COUNT; i++) {
+        const option_vendor *vendor = &option_vendors[i];
+        if (vendor->common == DJ_SCOPE_COMPILE) {
+            option_free_rows(vendor->scope, vendor_given(vendor, options));
         }
     }
     free(options);

@@ -51,7 +51,7 @@ dj_status dj__check_call(const dj_runtime *runtime, const char *tag, const char 
 /* `flags` replaces the default list; append_flags extends only the default one. */
 static dj_status request_base_flags(const dj_runtime *runtime, dj__request *request, dj_error *err)
 {
-    dj_compile_options *options = &request->options;
+    dj_compile_options *options = &request->options.common;
     if (options->flags != NULL) {
         return DJ_OK;
     }
@@ -74,15 +74,40 @@ static void request_builtin_defaults(const dj_runtime *runtime, dj_compile_optio
         .debug_info = DJ_OFF,
         .fast_math = DJ_OFF,
         .dump_asm = DJ_OFF,
+        .single_kernel = DJ_OFF,
         .post_hook = "",
     };
     dj__options_inherit(DJ_SCOPE_COMPILE, options, &builtin);
 }
 
+/* Every option the compiler knows has a value afterwards. */
+static void request_defaults(const dj_runtime *runtime, dj__request *request)
+{
+    const dj_compiler_ops *ops = runtime->backend->compiler;
+    const dj__compile_set *defaults = runtime->config.compile_defaults;
+    dj__compile_set *options = &request->options;
+    dj__compile_set_inherit(options, defaults);
+    if (options->common.on_log == NULL) {
+        options->common.on_log = defaults->common.on_log;
+        options->common.on_log_user = defaults->common.on_log_user;
+    }
+    request_builtin_defaults(runtime, &options->common);
+    if (ops->complete != NULL) {
+        ops->complete(&options->common, dj__compile_set_vendor(options, ops->vendor_scope));
+    }
+}
+
+static bool request_names_source(const dj_runtime *runtime, const dj__request *request)
+{
+    const dj_compiler_ops *ops = runtime->backend->compiler;
+    const dj_compile_options *options = &request->options.common;
+    return ops->names_source != NULL ? ops->names_source(options) : options->debug_info == DJ_ON;
+}
+
 static dj_status request_arch(dj_runtime *runtime, dj__request *request, dj_error *err)
 {
-    if (request->options.arch != NULL) {
-        request->arch = request->options.arch;
+    if (request->options.common.arch != NULL) {
+        request->arch = request->options.common.arch;
         return DJ_OK;
     }
     const dj_device *device = NULL;
@@ -93,13 +118,7 @@ static dj_status request_arch(dj_runtime *runtime, dj__request *request, dj_erro
 
 static dj_status request_fill(dj_runtime *runtime, dj__request *request, dj_error *err)
 {
-    const dj_compile_options *defaults = runtime->config.compile_defaults;
-    dj__options_inherit(DJ_SCOPE_COMPILE, &request->options, defaults);
-    if (request->options.on_log == NULL) {
-        request->options.on_log = defaults->on_log;
-        request->options.on_log_user = defaults->on_log_user;
-    }
-    request_builtin_defaults(runtime, &request->options);
+    request_defaults(runtime, request);
     dj_status status = request_base_flags(runtime, request, err);
     if (status == DJ_OK) {
         status = request_arch(runtime, request, err);
@@ -109,17 +128,17 @@ static dj_status request_fill(dj_runtime *runtime, dj__request *request, dj_erro
         status = dj__runtime_compiler(runtime, &compiler, err);
     }
     if (status == DJ_OK) {
-        status = runtime->backend->compiler->flags(compiler, &request->options, request->arch,
-                                                   &request->flags, err);
+        status = runtime->backend->compiler->flags(compiler, &request->options.common,
+                                                   request->arch, &request->flags, err);
     }
     if (status == DJ_OK) {
         status = dj__strlist_ok(&request->flags, err);
     }
-    if (status == DJ_OK && request->options.post_hook[0] != '\0') {
-        status = dj__hook_read(runtime, request->options.post_hook, &request->hook_path,
+    if (status == DJ_OK && request->options.common.post_hook[0] != '\0') {
+        status = dj__hook_read(runtime, request->options.common.post_hook, &request->hook_path,
                                &request->hook_data, &request->hook_size, err);
     }
-    if (status == DJ_OK && request->options.debug_info == DJ_ON &&
+    if (status == DJ_OK && request_names_source(runtime, request) &&
         runtime->settings.num_cache_dir > 0) {
         request->source_dir = dj__format("%s/src", runtime->settings.cache_dir[0]);
         status = request->source_dir != NULL ? DJ_OK : dj__fail_memory(err);
@@ -136,11 +155,7 @@ dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *sou
     out->tag = tag;
     out->source = source != NULL ? source : "";
     out->size = size;
-    dj_status status =
-        dj__options_import(options, &out->options, sizeof(out->options), "dj_compile_options", err);
-    if (status == DJ_OK) {
-        status = dj__options_validate(DJ_SCOPE_COMPILE, &out->options, err);
-    }
+    dj_status status = dj__compile_set_import(options, &out->options, err);
     if (status == DJ_OK) {
         status = request_fill(runtime, out, err);
     }

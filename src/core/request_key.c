@@ -48,7 +48,7 @@ dj_status dj__request_key(dj_runtime *runtime, dj__request *request, const char 
         dj__key_text(&key, "source directory", request->source_dir);
     }
     if (request->hook_path != NULL) {
-        dj__key_text(&key, "post hook", request->options.post_hook);
+        dj__key_text(&key, "post hook", request->options.common.post_hook);
         dj__key_field(&key, "post hook content", request->hook_data, request->hook_size);
     }
     dj__key_field(&key, "extra signature", runtime->config.extra_signature,

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/fs.h"
 #include "cache/trust.h"
-#include "core/options.h"
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +106,9 @@ static void settings_debug(dj__settings *settings)
         return;
     }
     dj_tri *const implied[] = {&settings->print_compiler_command, &settings->print_load_time,
-                               &settings->compile.dump_asm};
+                               &settings->compile.common.dump_asm,
+                               &settings->compile.cuda.ptxas_verbose,
+                               &settings->compile.cuda.with_line_info};
     for (size_t i = 0; i < sizeof(implied) / sizeof(implied[0]); i++) {
         if (*implied[i] == DJ_DEFAULT) {
             *implied[i] = DJ_ON;
@@ -120,8 +121,6 @@ dj_status dj__settings_read(dj__settings *settings, const dj__env *env, dj_error
     memset(settings, 0, sizeof(*settings));
     settings->compile_timeout = 600;
     settings->mem_cache_max = 4096;
-    settings->compile.size = sizeof(settings->compile);
-    settings->launch.size = sizeof(settings->launch);
     dj__strlist_init(&settings->roots);
     settings->lists = calloc(dj__option_count(), sizeof(*settings->lists));
     if (settings->lists == NULL) {
@@ -129,12 +128,10 @@ dj_status dj__settings_read(dj__settings *settings, const dj__env *env, dj_error
     }
     dj_status status = dj__options_from_env(DJ_SCOPE_RUNTIME, env, settings, settings->lists, err);
     if (status == DJ_OK) {
-        status =
-            dj__options_from_env(DJ_SCOPE_COMPILE, env, &settings->compile, settings->lists, err);
+        status = dj__compile_set_from_env(env, &settings->compile, settings->lists, err);
     }
     if (status == DJ_OK) {
-        status =
-            dj__options_from_env(DJ_SCOPE_LAUNCH, env, &settings->launch, settings->lists, err);
+        status = dj__launch_set_from_env(env, &settings->launch, settings->lists, err);
     }
     if (status == DJ_OK) {
         status = settings_words(settings, env, err);

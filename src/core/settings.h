@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "cache/disk.h"
-#include <deepjit/launch.h>
+#include "core/options.h"
 
 typedef struct dj__settings {
     const char *const *cache_dir;
@@ -25,14 +25,17 @@ typedef struct dj__settings {
     dj_tri print_load_time;
     const char *host_compiler;
     int64_t host_threads; /* 0: unset */
+    const char *nvcc_compiler;
+    const char *cuda_library;
+    int64_t cuda_device;
 
     /* Derived. */
     dj_log_level log_level;
     dj__fsync_mode fsync;
     char *no_root_reason; /* why cache_dir is empty; NULL if it is not */
     /* What the environment says about single calls. */
-    dj_compile_options compile;
-    dj_launch_options launch;
+    dj__compile_set compile;
+    dj__launch_set launch;
     dj__strlist roots;  /* cache_dir made absolute, or the default */
     dj__strlist *lists; /* storage of the LIST fields, one for each row of the table */
 } dj__settings;

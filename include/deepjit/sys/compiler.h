@@ -24,12 +24,12 @@ typedef struct dj_compile_job {
     size_t num_flags;
     const char *const *includes; /* relative to dir, in search order, the prelude first */
     size_t num_includes;
-    const char *debug_dir; /* what debug information calls `dir`; NULL without any */
+    const char *debug_dir;             /* what debug information calls `dir`; NULL without any */
     const dj_compile_options *options; /* effective; every field with a default is set */
-    int64_t timeout_ms;         /* of each tool */
-    dj_cancel *cancel;          /* may be NULL */
-    struct dj__strbuf *command; /* gets the command of the main step, for people */
-    struct dj__strbuf *log;     /* gets the tools' output */
+    int64_t timeout_ms;                /* of each tool */
+    dj_cancel *cancel;                 /* may be NULL */
+    struct dj__strbuf *command;        /* gets the command of the main step, for people */
+    struct dj__strbuf *log;            /* gets the tools' output */
 } dj_compile_job;
 
 typedef struct dj_compiler_ops {
@@ -44,7 +44,8 @@ typedef struct dj_compiler_ops {
     /* Environment variables, besides PATH and the like, that these tools read and that may
      * change the binary. They are passed on and keyed. NULL-terminated. */
     const char *const *keyed_env;
-    /* The rows of the option table that only this compiler has, as DJ_SCOPE_CUDA_COMPILE; 0: none. */
+    /* The rows of the option table that only this compiler has, as DJ_SCOPE_CUDA_COMPILE; 0: none.
+     */
     dj_option_scope vendor_scope;
     /* Gives each field of `vendor` (the struct of vendor_scope) that is still unset its value;
      * `common` is complete. NULL without a vendor_scope. */

@@ -59,14 +59,19 @@ static void every_field_has_a_row(void **state)
     (void)state;
     const field compile[] = {FIELD(dj_compile_options, size), FIELD(dj_compile_options, on_log),
                              FIELD(dj_compile_options, on_log_user),
-                             FIELD(dj_compile_options, cancel)};
-    check_covered(DJ_SCOPE_COMPILE, sizeof(dj_compile_options), compile, 4);
+                             FIELD(dj_compile_options, cancel), FIELD(dj_compile_options, cuda)};
+    check_covered(DJ_SCOPE_COMPILE, sizeof(dj_compile_options), compile, 5);
     /* Handles and vendor pointers have no text form. */
     const field launch[] = {FIELD(dj_launch_options, size), FIELD(dj_launch_options, stream),
-                            FIELD(dj_launch_options, stream_set), FIELD(dj_launch_options, host)};
-    check_covered(DJ_SCOPE_LAUNCH, sizeof(dj_launch_options), launch, 4);
+                            FIELD(dj_launch_options, stream_set), FIELD(dj_launch_options, host),
+                            FIELD(dj_launch_options, cuda)};
+    check_covered(DJ_SCOPE_LAUNCH, sizeof(dj_launch_options), launch, 5);
     const field host[] = {FIELD(dj_host_launch_options, size)};
     check_covered(DJ_SCOPE_HOST_LAUNCH, sizeof(dj_host_launch_options), host, 1);
+    const field cuda_compile[] = {FIELD(dj_cuda_compile_options, size)};
+    check_covered(DJ_SCOPE_CUDA_COMPILE, sizeof(dj_cuda_compile_options), cuda_compile, 1);
+    const field cuda_launch[] = {FIELD(dj_cuda_launch_options, size)};
+    check_covered(DJ_SCOPE_CUDA_LAUNCH, sizeof(dj_cuda_launch_options), cuda_launch, 1);
 }
 
 static void rows_are_complete(void **state)
@@ -202,8 +207,8 @@ static void environment_and_layers(void **state)
     dj__settings settings;
     dj_error err = DJ_ERROR_INIT;
     assert_int_equal(dj__settings_read(&settings, env, &err), DJ_OK);
-    assert_int_equal(settings.compile.dump_asm, DJ_OFF);
-    assert_int_equal(settings.compile.debug_info, DJ_ON);
+    assert_int_equal(settings.compile.common.dump_asm, DJ_OFF);
+    assert_int_equal(settings.compile.common.debug_info, DJ_ON);
     assert_int_equal(settings.compile_timeout, 7);
     assert_int_equal(settings.log_level, DJ_LOG_WARN);
     assert_int_equal(settings.num_cache_dir, 2);
@@ -271,7 +276,7 @@ static void debug_implies(void **state)
     assert_int_equal(dj__settings_read(&settings, env, NULL), DJ_OK);
     assert_int_equal(settings.print_compiler_command, DJ_ON);
     assert_int_equal(settings.print_load_time, DJ_OFF);
-    assert_int_equal(settings.compile.dump_asm, DJ_ON);
+    assert_int_equal(settings.compile.common.dump_asm, DJ_ON);
     assert_string_equal(settings.cache_dir[0], "/x/.dj");
     dj__settings_fini(&settings);
     dj__env_destroy(env);
