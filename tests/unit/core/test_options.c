@@ -191,6 +191,109 @@ static void raw_requests(void **state)
     dj__compile_options_free(NULL);
 }
 
+/* What belongs to one back end hangs on a pointer and counts like the rest. */
+static void vendor_requests(void **state)
+{
+    (void)state;
+    dj_compile_options a = DJ_COMPILE_OPTIONS_INIT;
+    dj_compile_options b = DJ_COMPILE_OPTIONS_INIT;
+    dj_cuda_compile_options cuda = DJ_CUDA_COMPILE_OPTIONS_INIT;
+    b.cuda = &cuda;
+    /* A struct without a set field says nothing. */
+    assert_true(dj__compile_options_equal(&a, &b));
+    assert_true(dj__compile_options_equal(&b, &a));
+    assert_int_equal(dj__compile_options_hash(&a), dj__compile_options_hash(&b));
+    cuda.dump_ptx = DJ_ON; /* not keyed */
+    assert_true(dj__compile_options_equal(&a, &b));
+    cuda.check_no_spills = DJ_ON;
+    assert_false(dj__compile_options_equal(&a, &b));
+    assert_false(dj__compile_options_equal(&b, &a));
+    assert_int_not_equal(dj__compile_options_hash(&a), dj__compile_options_hash(&b));
+
+    cuda.cpp_standard = "17";
+    dj_compile_options *copy = dj__compile_options_copy(&b);
+    assert_non_null(copy);
+    assert_ptr_not_equal(copy->cuda, b.cuda);
+    assert_ptr_not_equal(copy->cuda->cpp_standard, cuda.cpp_standard);
+    assert_string_equal(copy->cuda->cpp_standard, "17");
+    assert_true(dj__compile_options_equal(&b, copy));
+    cuda.cpp_standard = "20";
+    assert_false(dj__compile_options_equal(&b, copy));
+    dj__compile_options_free(copy);
+}
+
+static void vendor_import(void **state)
+{
+    (void)state;
+    dj__compile_set set;
+    dj_error err = DJ_ERROR_INIT;
+    assert_int_equal(dj__compile_set_import(NULL, &set, &err), DJ_OK);
+    assert_ptr_equal(set.common.cuda, &set.cuda);
+    assert_int_equal(set.cuda.size, sizeof(set.cuda));
+    assert_ptr_equal(dj__compile_set_vendor(&set, DJ_SCOPE_CUDA_COMPILE), &set.cuda);
+    assert_null(dj__compile_set_vendor(&set, DJ_SCOPE_CUDA_LAUNCH));
+    assert_null(dj__compile_set_vendor(&set, DJ_SCOPE_RUNTIME));
+
+    dj_compile_options options = DJ_COMPILE_OPTIONS_INIT;
+    dj_cuda_compile_options cuda = DJ_CUDA_COMPILE_OPTIONS_INIT;
+    options.cuda = &cuda;
+    cuda.check_no_spills = (dj_tri)7;
+    assert_int_equal(dj__compile_set_import(&options, &set, &err), DJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "check_no_spills"));
+    cuda.check_no_spills = DJ_OFF;
+    assert_true(dj__compile_options_known(&options));
+    cuda.size = 3;
+    assert_false(dj__compile_options_known(&options));
+    assert_int_equal(dj__compile_set_import(&options, &set, &err), DJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "dj_cuda_compile_options.size is 3"));
+
+    /* A caller of a later version whose new fields are unset. */
+    struct {
+        dj_cuda_compile_options known;
+        uint64_t later;
+    } newer = {.known = DJ_CUDA_COMPILE_OPTIONS_INIT};
+    newer.known.size = sizeof(newer);
+    newer.known.check_no_spills = DJ_OFF;
+    options.cuda = &newer.known;
+    assert_int_equal(dj__compile_set_import(&options, &set, &err), DJ_OK);
+    assert_int_equal(set.cuda.check_no_spills, DJ_OFF);
+    newer.later = 1;
+    assert_int_equal(dj__compile_set_import(&options, &set, &err), DJ_UNSUPPORTED);
+
+    dj__launch_set launch;
+    dj_launch_options call = DJ_LAUNCH_OPTIONS_INIT;
+    dj_cuda_launch_options fields = DJ_CUDA_LAUNCH_OPTIONS_INIT;
+    fields.cluster.x = 2;
+    call.cuda = &fields;
+    assert_int_equal(dj__launch_set_import(&call, &launch, &err), DJ_OK);
+    assert_int_equal(launch.common.cuda->cluster.x, 2);
+    assert_ptr_equal(launch.common.host, &launch.host);
+}
+
+static void vendor_layers(void **state)
+{
+    (void)state;
+    char *environment[] = {"T_JIT_CHECK_NO_SPILLS=0", "DJ_JIT_CHECK_NO_SPILLS=1",
+                           "DJ_JIT_CPP_STANDARD=23", "HOME=/x", NULL};
+    dj__env *env = NULL;
+    assert_int_equal(dj__env_create("T", environment, &env, NULL), DJ_OK);
+    dj__settings settings;
+    assert_int_equal(dj__settings_read(&settings, env, NULL), DJ_OK);
+    dj__compile_set set;
+    dj_compile_options options = DJ_COMPILE_OPTIONS_INIT;
+    dj_cuda_compile_options cuda = DJ_CUDA_COMPILE_OPTIONS_INIT;
+    options.cuda = &cuda;
+    cuda.ptxas_verbose = DJ_OFF;
+    assert_int_equal(dj__compile_set_import(&options, &set, NULL), DJ_OK);
+    dj__compile_set_inherit(&set, &settings.compile);
+    assert_int_equal(set.cuda.check_no_spills, DJ_OFF);
+    assert_string_equal(set.cuda.cpp_standard, "23");
+    assert_int_equal(set.cuda.ptxas_verbose, DJ_OFF);
+    assert_int_equal(set.cuda.dump_sass, DJ_DEFAULT);
+    dj__settings_fini(&settings);
+    dj__env_destroy(env);
+}
+
 static void environment_and_layers(void **state)
 {
     (void)state;
@@ -277,6 +380,8 @@ static void debug_implies(void **state)
     assert_int_equal(settings.print_compiler_command, DJ_ON);
     assert_int_equal(settings.print_load_time, DJ_OFF);
     assert_int_equal(settings.compile.common.dump_asm, DJ_ON);
+    assert_int_equal(settings.compile.cuda.with_line_info, DJ_ON);
+    assert_int_equal(settings.compile.cuda.ptxas_verbose, DJ_ON);
     assert_string_equal(settings.cache_dir[0], "/x/.dj");
     dj__settings_fini(&settings);
     dj__env_destroy(env);
@@ -289,6 +394,9 @@ int main(void)
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(parse_text),
         cmocka_unit_test(raw_requests),
+        cmocka_unit_test(vendor_requests),
+        cmocka_unit_test(vendor_import),
+        cmocka_unit_test(vendor_layers),
         cmocka_unit_test(environment_and_layers),
         cmocka_unit_test(bad_environment),
         cmocka_unit_test(debug_implies),
