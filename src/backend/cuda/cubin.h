@@ -20,4 +20,8 @@ typedef struct dj__cubin {
 dj_status dj__cubin_read(const void *data, size_t size, dj__cubin *out, dj_error *err);
 void dj__cubin_fini(dj__cubin *cubin);
 
+/* Says what `data`, which is not a 64-bit little-endian ELF file for CUDA, is instead. Always
+ * INVALID_ARGUMENT. */
+dj_status dj__cubin_fail_kind(const void *data, size_t size, dj_error *err);
+
 #endif
