@@ -14,7 +14,8 @@ typedef struct dj_runtime dj_runtime;
 struct dj_compile_options;
 struct dj_launch_options;
 
-/* The back end of this name ("host"), or NULL if this build has none. Static storage. */
+/* The back end of this name ("cuda", "host"), or NULL if this build has none: do not hand that to
+ * dj_runtime_create, for which NULL means any; see dj_config.backend. Static storage. */
 DJ_API const dj_backend *dj_backend_find(const char *name);
 /* The i-th back end in order of preference, or NULL past the end. */
 DJ_API const dj_backend *dj_backend_at(size_t index);
@@ -61,13 +62,17 @@ typedef struct dj_config {
     /* The stream of launches that name none. NULL: the device's default stream. */
     dj_stream_fn current_stream;
     void *current_stream_user;
+    /* The back end by name, for a call that gives none: one that this build lacks is then an
+     * error, where dj_backend_find would give NULL. NULL: JIT_BACKEND, else the first available. */
+    const char *backend;
 } dj_config;
 #define DJ_CONFIG_INIT DJ__SIZED(dj_config)
 
 /*
- * Creates a runtime. `backend` NULL: the first one that is available here. `config` NULL: an
- * empty configuration. Configuration and environment are validated and copied now; devices,
- * compilers and cache directories are looked for when first needed.
+ * Creates a runtime. `backend` NULL: the one that dj_config.backend or JIT_BACKEND names, else the
+ * first whose device can be opened, which opens it. `config` NULL: an empty configuration.
+ * Configuration and environment are validated and copied now; devices, compilers and cache
+ * directories are looked for when first needed.
  *
  * Errors: INVALID_ARGUMENT (configuration or environment, named in the message), NO_MEMORY.
  * Do not call while another thread changes the environment (setenv(3)).

@@ -143,12 +143,8 @@ static dj_status runtime_open_parts(dj_runtime *runtime, const dj_config *config
 
 /* The first back end whose device opens; the last one is taken untried, so that the reason of
  * its absence comes from the call that needs it. */
-static void runtime_choose(dj_runtime *runtime, const dj_backend *backend)
+static void runtime_first_available(dj_runtime *runtime)
 {
-    if (backend != NULL) {
-        runtime->backend = backend;
-        return;
-    }
     for (size_t i = 0; dj_backend_at(i) != NULL; i++) {
         runtime->backend = dj_backend_at(i);
         dj_driver *driver = NULL;
@@ -156,6 +152,44 @@ static void runtime_choose(dj_runtime *runtime, const dj_backend *backend)
             break;
         }
     }
+}
+
+static dj_status runtime_named(const char *name, const char *source, const dj_backend **out,
+                               dj_error *err)
+{
+    *out = dj_backend_find(name);
+    if (*out != NULL) {
+        return DJ_OK;
+    }
+    dj__strbuf known;
+    dj__strbuf_init(&known, 1024);
+    for (size_t i = 0; dj_backend_at(i) != NULL; i++) {
+        dj__strbuf_printf(&known, "%s%s", i > 0 ? ", " : "", dj_backend_name(dj_backend_at(i)));
+    }
+    const dj_status status =
+        dj__fail(err, DJ_INVALID_ARGUMENT, "%s names the back end '%s', this build has: %s", source,
+                 name, dj__strbuf_str(&known));
+    dj__strbuf_fini(&known);
+    return status;
+}
+
+static dj_status runtime_choose(dj_runtime *runtime, const dj_backend *backend,
+                                const dj_config *config, dj_error *err)
+{
+    char variable[256];
+    const char *setting = dj__env_setting(runtime->env, "JIT_BACKEND", variable);
+    if (backend != NULL) {
+        runtime->backend = backend;
+        return DJ_OK;
+    }
+    if (config->backend != NULL) {
+        return runtime_named(config->backend, "dj_config.backend", &runtime->backend, err);
+    }
+    if (setting != NULL) {
+        return runtime_named(setting, variable, &runtime->backend, err);
+    }
+    runtime_first_available(runtime);
+    return DJ_OK;
 }
 
 dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, dj_runtime **out,
@@ -180,7 +214,9 @@ dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, 
     dj__strlist_init(&runtime->keyed_env);
     status = runtime_open_parts(runtime, &known, err);
     if (status == DJ_OK) {
-        runtime_choose(runtime, backend);
+        status = runtime_choose(runtime, backend, &known, err);
+    }
+    if (status == DJ_OK) {
         status = dj__tool_env_keyed(runtime->env, runtime->backend->compiler->keyed_env,
                                     &runtime->keyed_env, err);
     }

@@ -25,6 +25,7 @@ typedef struct dj__settings {
     dj_tri print_load_time;
     const char *host_compiler;
     int64_t host_threads; /* 0: unset */
+    const char *backend;
     const char *nvcc_compiler;
     const char *cuda_library;
     int64_t cuda_device;

@@ -68,6 +68,38 @@ static void refused_configurations(void **state)
     assert_int_equal(dj_runtime_create(&fake_backend, NULL, NULL, &err), DJ_INVALID_ARGUMENT);
 }
 
+static void expect_backend(const dj_backend *given, const char *named, const char *name)
+{
+    dj_config config = DJ_CONFIG_INIT;
+    config.backend = named;
+    dj_runtime *runtime = NULL;
+    assert_int_equal(dj_runtime_create(given, &config, &runtime, NULL), DJ_OK);
+    assert_string_equal(dj_backend_name(dj_runtime_backend(runtime)), name);
+    dj_runtime_release(runtime);
+}
+
+/* A misspelt name must not silently give another back end. */
+static void back_ends_by_name(void **state)
+{
+    (void)state;
+    expect_backend(NULL, "host", "host");
+    expect_backend(&fake_backend, "host", "fake");
+    setenv("DJ_JIT_BACKEND", "host", 1);
+    expect_backend(NULL, NULL, "host");
+    dj_config config = DJ_CONFIG_INIT;
+    config.backend = "hosst";
+    dj_runtime *runtime = NULL;
+    dj_error err;
+    assert_int_equal(dj_runtime_create(NULL, &config, &runtime, &err), DJ_INVALID_ARGUMENT);
+    assert_null(runtime);
+    assert_non_null(strstr(err.message, "dj_config.backend names the back end 'hosst'"));
+    assert_non_null(strstr(err.message, "host"));
+    setenv("DJ_JIT_BACKEND", "", 1);
+    assert_int_equal(dj_runtime_create(NULL, NULL, &runtime, &err), DJ_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "DJ_JIT_BACKEND"));
+    unsetenv("DJ_JIT_BACKEND");
+}
+
 static void environment_is_a_snapshot(void **state)
 {
     (void)state;
@@ -221,11 +253,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(refused_configurations),
-        TEST(environment_is_a_snapshot),
-        TEST(nothing_happens_before_first_use),
-        TEST(defaults_in_the_configuration),
-        TEST(launch_defaults),
+        TEST(refused_configurations),        TEST(back_ends_by_name),
+        TEST(environment_is_a_snapshot),     TEST(nothing_happens_before_first_use),
+        TEST(defaults_in_the_configuration), TEST(launch_defaults),
         TEST(current_stream_callback),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);
