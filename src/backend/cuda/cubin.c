@@ -20,9 +20,10 @@ enum {
     CUBIN_SECTION = 64, /* size of a section header */
     CUBIN_SYMBOL = 24,
     CUBIN_MACHINE = 190,
-    CUBIN_OSABI_OLD = 0x33, /* the architecture is in bits 0-7 of e_flags */
-    CUBIN_OSABI_NEW = 0x41, /* in bits 8-15 */
-    CUBIN_FLAG_OLD_SPECIFIC = 0x800,
+    CUBIN_OSABI_OLD = 0x33,          /* the architecture is in bits 0-7 of e_flags */
+    CUBIN_OSABI_NEW = 0x41,          /* in bits 8-15 */
+    CUBIN_FLAG_OLD_SPECIFIC = 0x800, /* runs on this architecture only: suffix a */
+    CUBIN_FLAG_NEW_SPECIFIC = 0x8,   /* the same; set by toolkits before 13 */
     CUBIN_RELOCATABLE = 1,
     CUBIN_EXECUTABLE = 2,
     CUBIN_SECTION_LIMIT = 0xff00, /* more need another numbering */
@@ -173,7 +174,9 @@ static dj_status cubin_read_target(cubin_file *file)
     }
     file->relocatable = type == CUBIN_RELOCATABLE;
     file->sm = (int)((abi == CUBIN_OSABI_OLD ? flags : flags >> 8) & 0xff);
-    if (abi == CUBIN_OSABI_OLD && (flags & CUBIN_FLAG_OLD_SPECIFIC) != 0) {
+    const uint32_t specific =
+        abi == CUBIN_OSABI_OLD ? CUBIN_FLAG_OLD_SPECIFIC : CUBIN_FLAG_NEW_SPECIFIC;
+    if ((flags & specific) != 0) {
         file->suffix = 'a';
     }
     return DJ_OK;
