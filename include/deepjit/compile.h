@@ -38,9 +38,10 @@ typedef struct dj_compile_options {
     size_t num_flags;
     const char *const *extra_flags;
     size_t num_extra_flags;
-    /* A Python file, relative to dj_config.library_root, that runs on the binary before it is
-     * published: `python <file> <absolute path of the binary>` in the binary's directory. It
-     * must be deterministic; its path and content enter the key. "" switches a default off. */
+    /* A file relative to dj_config.library_root that runs on the binary before it is published, in
+     * the binary's directory: `python <file> <absolute path of the binary>`, or without `python`
+     * if its name does not end in .py: then it must be executable. It must be deterministic; its
+     * path and content enter the key. "" switches a default off. */
     const char *post_hook;
     /* Gets the compiler's output, also when the entry comes from the cache. */
     dj_text_fn on_log;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The post hook: a Python file of the library that changes the binary before publication. */
+/* The post hook: a program of the library, in Python or not, that changes the binary before
+ * publication. */
 #include "backend/tool_env.h"
 #include "base/error.h"
 #include "base/fs.h"
@@ -68,34 +69,50 @@ dj_status dj__hook_read(const dj_runtime *runtime, const char *hook, char **path
     return status;
 }
 
-/* `python`, as the original calls it, else `python3`. */
-static char *hook_python(const dj_runtime *runtime)
+/* What runs the hook: for a .py file `python`, as the original calls it, or `python3`; any other
+ * runs itself. The name alone decides, since it is keyed. */
+static dj_status hook_runner(const dj_runtime *runtime, const dj__request *request, char **out,
+                             dj_error *err)
 {
+    const char *name = request->options.common.post_hook;
+    const size_t length = strlen(name);
+    *out = NULL;
+    if (length < 3 || strcmp(name + length - 3, ".py") != 0) {
+        return dj__is_executable(request->hook_path)
+                   ? DJ_OK
+                   : dj__fail(err, DJ_PERMISSION,
+                              "post_hook '%s' is neither named .py nor executable: %s", name,
+                              request->hook_path);
+    }
     const char *path = dj__env_raw(runtime->env, "PATH");
-    char *python = dj__find_program("python", path);
-    return python != NULL ? python : dj__find_program("python3", path);
+    *out = dj__find_program("python", path);
+    *out = *out != NULL ? *out : dj__find_program("python3", path);
+    if (*out == NULL) {
+        return dj__fail(err, DJ_UNAVAILABLE,
+                        "post_hook '%s' needs python or python3 on PATH, and there is none", name);
+    }
+    return DJ_OK;
 }
 
 dj_status dj__hook_run(dj_runtime *runtime, const dj__request *request, const char *dir,
                        dj__strbuf *log, dj_error *err)
 {
-    char *python = hook_python(runtime);
-    if (python == NULL) {
-        return dj__fail(err, DJ_UNAVAILABLE,
-                        "post_hook '%s' needs python or python3 on PATH, and there is none",
-                        request->options.common.post_hook);
+    char *python = NULL;
+    dj_status status = hook_runner(runtime, request, &python, err);
+    if (status != DJ_OK) {
+        return status;
     }
     dj__strlist env;
     dj__strlist_init(&env);
     char *binary = dj__path_join(dir, runtime->backend->compiler->binary_name);
-    dj_status status = binary != NULL ? DJ_OK : dj__fail_memory(err);
+    status = binary != NULL ? DJ_OK : dj__fail_memory(err);
     if (status == DJ_OK) {
         status = dj__tool_env(runtime->env, runtime->backend->compiler->keyed_env, &env, err);
     }
     if (status == DJ_OK) {
         const char *const argv[] = {python, request->hook_path, binary, NULL};
         const dj__process process = {
-            .argv = argv,
+            .argv = python != NULL ? argv : argv + 1,
             .envp = dj__strlist_items(&env),
             .dir = dir,
             .timeout_ms = runtime->settings.compile_timeout * 1000,

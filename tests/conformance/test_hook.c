@@ -134,10 +134,45 @@ static void defaults_can_be_switched_off(void **state)
     dj_runtime_release(runtime);
 }
 
+/* Any program can be a hook; what is not named .py runs itself. */
+static void other_programs(void **state)
+{
+    (void)state;
+    char path[160];
+    snprintf(path, sizeof(path), "%s/hooks/shell", suite_dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("#!/bin/sh\nprintf HOOKED >>\"$1\"\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    dj_compile_options options = DJ_COMPILE_OPTIONS_INIT;
+    options.post_hook = "hooks/shell";
+    dj_artifact *artifact = NULL;
+    dj_error err = DJ_ERROR_INIT;
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(
+        dj_build(suite_runtime, "k", source, strlen(source), &options, &artifact, &err),
+        DJ_PERMISSION);
+    assert_non_null(strstr(err.message, "neither named .py nor executable"));
+    assert_int_equal(entries(), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    if (dj_build(suite_runtime, "k", source, strlen(source), &options, &artifact, &err) != DJ_OK) {
+        fail_msg("%s", err.message);
+    }
+    file = fopen(dj_artifact_binary(artifact), "rb");
+    assert_non_null(file);
+    char tail[6];
+    assert_int_equal(fseek(file, -6, SEEK_END), 0);
+    assert_int_equal(fread(tail, 1, 6, file), 6);
+    fclose(file);
+    assert_memory_equal(tail, "HOOKED", 6);
+    dj_artifact_release(artifact);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(changes_the_binary, setup, suite_teardown),
+        cmocka_unit_test_setup_teardown(other_programs, setup, suite_teardown),
         cmocka_unit_test_setup_teardown(failures_publish_nothing, setup, suite_teardown),
         cmocka_unit_test_setup_teardown(defaults_can_be_switched_off, setup, suite_teardown),
     };
