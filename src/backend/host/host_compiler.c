@@ -4,6 +4,7 @@
  * environment of tool_env.h. It is called by the name it was found under, since some compilers
  * behave by name; what identifies it are the contents of the real files behind.
  */
+#include "backend/cc_parts.h"
 #include "backend/host/host_backend.h"
 #include "backend/tool_env.h"
 #include "base/error.h"
@@ -21,7 +22,6 @@
 #define COMPILER_BINARY "kernel.so"
 #define COMPILER_ASSEMBLY "kernel.s"
 #define COMPILER_OUTPUT_LIMIT ((size_t)1 << 20)
-#define COMPILER_QUERY_TIMEOUT_MS 60000
 #define COMPILER_MAX_LEVEL 8 /* characters after -O */
 
 struct dj_compiler {
@@ -117,72 +117,6 @@ static dj_status compiler_locate(dj_compiler *compiler, dj__strlist *programs, d
 
 /* ---- what it consists of ---- */
 
-/* A question is short work, but never longer than a compilation may take. */
-static int64_t compiler_query_timeout(const dj_compiler *compiler)
-{
-    int64_t seconds = 0;
-    (void)dj__env_int(compiler->env, "JIT_COMPILE_TIMEOUT", 0, INT32_MAX, &seconds, NULL);
-    return seconds > 0 && seconds * 1000 < COMPILER_QUERY_TIMEOUT_MS ? seconds * 1000
-                                                                     : COMPILER_QUERY_TIMEOUT_MS;
-}
-
-/* Runs `program argument` and keeps its output; a failing program has none. `extra` is one more
- * environment string, or NULL. */
-static dj_status compiler_query(const dj_compiler *compiler, const char *program,
-                                const char *argument, const char *extra, dj__strbuf *output,
-                                dj_error *err)
-{
-    dj__strlist env;
-    dj__strlist_init(&env);
-    dj__strbuf_clear(output);
-    dj_status status = dj__tool_env(compiler->env, compiler_keyed_env, &env, err);
-    if (status == DJ_OK && extra != NULL) {
-        dj__strlist_add(&env, extra);
-        status = dj__strlist_ok(&env, err);
-    }
-    if (status == DJ_OK) {
-        const char *const argv[] = {program, argument, NULL};
-        const dj__process process = {
-            .argv = argv,
-            .envp = dj__strlist_items(&env),
-            .dir = "/",
-            .timeout_ms = compiler_query_timeout(compiler),
-            .output_limit = COMPILER_OUTPUT_LIMIT,
-        };
-        dj__process_result result;
-        status = dj__process_run(&process, output, &result, err);
-        if (status == DJ_OK && result.exit_code != 0) {
-            dj__strbuf_clear(output);
-        }
-    }
-    if (status == DJ_OK) {
-        status = dj__strbuf_ok(output, err);
-    } else {
-        dj__error_prefix(err, "cannot ask the C compiler for its parts");
-    }
-    dj__strlist_fini(&env);
-    return status;
-}
-
-/* Each file counts once, whatever names lead to it; it is listed under the name that led to it,
- * so that a link which is turned elsewhere is noticed. */
-static dj_status compiler_add_part(const char *path, dj__strlist *files, dj_error *err)
-{
-    struct stat part;
-    struct stat other;
-    if (stat(path, &part) != 0) {
-        return dj__fail_errno(err, errno, "cannot resolve %s", path);
-    }
-    for (size_t i = 0; i < files->count; i++) {
-        if (stat(files->items[i], &other) == 0 && other.st_dev == part.st_dev &&
-            other.st_ino == part.st_ino) {
-            return DJ_OK;
-        }
-    }
-    dj__strlist_add(files, path);
-    return dj__strlist_ok(files, err);
-}
-
 /* The compiler itself, under its real name. */
 static dj_status compiler_add_real(const char *path, dj__strlist *files, dj_error *err)
 {
@@ -195,85 +129,6 @@ static dj_status compiler_add_real(const char *path, dj__strlist *files, dj_erro
     return dj__strlist_ok(files, err);
 }
 
-/* Finds a part of the compiler by name; *out is NULL if it has no such file. gcc answers with the
- * name alone if it would look for it on PATH, and so do both for what they do not know. */
-static dj_status compiler_part(const dj_compiler *compiler, const char *program, const char *name,
-                               bool on_path, char **out, dj_error *err)
-{
-    dj__strbuf output;
-    *out = NULL;
-    dj__strbuf_init(&output, COMPILER_OUTPUT_LIMIT);
-    char *query = dj__format("-print-prog-name=%s", name);
-    dj_status status = query != NULL ? compiler_query(compiler, program, query, NULL, &output, err)
-                                     : dj__fail_memory(err);
-    if (status == DJ_OK) {
-        const char *text = dj__strbuf_str(&output);
-        char *answer = dj__format("%.*s", (int)strcspn(text, "\n"), text);
-        if (answer == NULL) {
-            status = dj__fail_memory(err);
-        } else if (answer[0] == '/' || on_path) {
-            *out = dj__find_program(answer, dj__env_raw(compiler->env, "PATH"));
-        }
-        free(answer);
-    }
-    free(query);
-    dj__strbuf_fini(&output);
-    return status;
-}
-
-/* Adds the shared objects that hold clang's code generator: asks the dynamic loader, which lists
- * "name => path (address)" and does not start the program. */
-static dj_status compiler_add_libraries(const dj_compiler *compiler, const char *program,
-                                        dj__strlist *files, dj_error *err)
-{
-    dj__strbuf output;
-    dj__strbuf_init(&output, COMPILER_OUTPUT_LIMIT);
-    dj_status status =
-        compiler_query(compiler, program, "--version", "LD_TRACE_LOADED_OBJECTS=1", &output, err);
-    for (char *line = output.data; status == DJ_OK && line != NULL && *line != '\0';) {
-        char *next = strchr(line, '\n');
-        if (next != NULL) {
-            *next++ = '\0';
-        }
-        line += strspn(line, " \t");
-        char *path = strstr(line, " => /");
-        char *end = strrchr(line, '(');
-        if ((strncmp(line, "libLLVM", 7) == 0 || strncmp(line, "libclang", 8) == 0) &&
-            path != NULL && end != NULL && end > path && end[-1] == ' ') {
-            end[-1] = '\0';
-            status = compiler_add_part(path + 4, files, err);
-        }
-        line = next;
-    }
-    dj__strbuf_fini(&output);
-    return status;
-}
-
-/* gcc generates code in cc1; clang in itself or, where `program` is a wrapper, in the clang that
- * it names, and in libraries. */
-static dj_status compiler_add_generator(const dj_compiler *compiler, const char *program,
-                                        dj__strlist *files, dj_error *err)
-{
-    char *part = NULL;
-    dj_status status = compiler_part(compiler, program, "cc1", false, &part, err);
-    if (status == DJ_OK && part != NULL) {
-        status = compiler_add_part(part, files, err);
-        free(part);
-        return status;
-    }
-    if (status == DJ_OK) {
-        status = compiler_part(compiler, program, "clang", false, &part, err);
-    }
-    if (status == DJ_OK && part != NULL) {
-        status = compiler_add_part(part, files, err);
-    }
-    if (status == DJ_OK) {
-        status = compiler_add_libraries(compiler, part != NULL ? part : program, files, err);
-    }
-    free(part);
-    return status;
-}
-
 static dj_status compiler_describe(dj_compiler *compiler, dj__strlist *files, dj__strbuf *version,
                                    dj_error *err)
 {
@@ -282,22 +137,23 @@ static dj_status compiler_describe(dj_compiler *compiler, dj__strlist *files, dj
     dj__strbuf output;
     dj__strbuf_init(&output, COMPILER_OUTPUT_LIMIT);
     dj_status status = compiler_find(compiler, &program, err);
+    const dj__cc cc = {compiler->env, compiler_keyed_env, program};
     if (status == DJ_OK) {
         status = compiler_add_real(program, files, err);
     }
     if (status == DJ_OK) {
-        status = compiler_add_generator(compiler, program, files, err);
+        status = dj__cc_add_generator(&cc, "cc1", files, err);
     }
     for (size_t i = 0; i < 2 && status == DJ_OK; i++) {
         char *part = NULL;
-        status = compiler_part(compiler, program, helpers[i], true, &part, err);
+        status = dj__cc_part(&cc, helpers[i], true, &part, err);
         if (status == DJ_OK && part != NULL) {
-            status = compiler_add_part(part, files, err);
+            status = dj__add_tool_file(part, files, err);
         }
         free(part);
     }
     if (status == DJ_OK) {
-        status = compiler_query(compiler, program, "--version", NULL, &output, err);
+        status = dj__tool_query(&cc, "--version", NULL, &output, err);
     }
     if (status == DJ_OK) {
         const char *text = dj__strbuf_str(&output);
