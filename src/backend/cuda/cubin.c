@@ -35,6 +35,7 @@ enum {
 };
 
 enum {
+    CUBIN_PROGBITS = 1,
     CUBIN_SYMTAB = 2,
     CUBIN_STRTAB = 3,
     CUBIN_NOTE = 7,
@@ -134,10 +135,15 @@ static cubin_section cubin_section_at(const cubin_file *file, size_t index)
     };
 }
 
+static bool cubin_within(const cubin_file *file, uint64_t offset, uint64_t size)
+{
+    return offset <= file->size && size <= file->size - offset;
+}
+
 static dj_status cubin_content(cubin_file *file, const cubin_section *section, const char *what,
                                cubin_piece *out)
 {
-    if (section->offset > file->size || section->size > file->size - section->offset) {
+    if (!cubin_within(file, section->offset, section->size)) {
         return dj__fail(file->err, DJ_INVALID_ARGUMENT,
                         "damaged or truncated cubin: %s should lie at byte %llu and have %llu "
                         "bytes, the file has %zu",
@@ -212,11 +218,13 @@ static dj_status cubin_read_header(cubin_file *file)
                         file->num_sections, entry, names);
     }
     const size_t bytes = file->num_sections * CUBIN_SECTION;
-    if (file->sections > file->size || bytes > file->size - file->sections) {
+    if (!cubin_within(file, file->sections, bytes) ||
+        !cubin_within(file, cubin_u64(data + 32),
+                      (uint64_t)cubin_u16(data + 54) * cubin_u16(data + 56))) {
         return dj__fail(file->err, DJ_INVALID_ARGUMENT,
-                        "truncated cubin: %zu section headers should lie at byte %llu, the file "
-                        "has %zu bytes",
-                        file->num_sections, (unsigned long long)file->sections, file->size);
+                        "truncated cubin: its %zu bytes end before its section and program "
+                        "headers do",
+                        file->size);
     }
     file->budget = file->size - bytes;
     const cubin_section section = cubin_section_at(file, names);
@@ -323,16 +331,18 @@ static dj_status cubin_add_kernel(cubin_file *file, size_t index, cubin_work *wo
     const size_t text = cubin_u16(symbol + 6);
     const char *problem = NULL;
     size_t length = 0;
+    bool ends = false;
     if (text >= file->num_sections) {
         problem = "lies in no section";
     } else if (file->owner[text] != 0) {
         problem = "shares its section with another";
     } else if (name < file->names.size) {
         length = strnlen((const char *)file->names.data + name, file->names.size - name);
+        ends = length < file->names.size - name;
     }
     /* Names that share bytes could make more of them than the file has. */
     file->name_bytes += length + 1;
-    if (problem == NULL && (length == 0 || file->name_bytes > file->names.size)) {
+    if (problem == NULL && (length == 0 || !ends || file->name_bytes > file->names.size)) {
         problem = "has no proper name";
     }
     if (problem != NULL) {
@@ -591,6 +601,11 @@ static dj_status cubin_take_section(cubin_file *file, size_t index)
             cubin_read_compat(file, content);
         }
         return DJ_OK;
+    case CUBIN_PROGBITS: /* code and data, for the driver */
+        return cubin_within(file, section.offset, section.size)
+                   ? DJ_OK
+                   : dj__fail(file->err, DJ_INVALID_ARGUMENT,
+                              "damaged cubin: section %zu ends behind the end of the file", index);
     default:
         return DJ_OK;
     }
@@ -676,7 +691,7 @@ static dj_status cubin_finish(cubin_file *file, dj__cubin *out)
         const cubin_work *const work = &file->work[i];
         if (!work->described || (i > 0 && strcmp(work->info.name, work[-1].info.name) == 0)) {
             return dj__fail(file->err, DJ_INVALID_ARGUMENT, "damaged cubin: %s kernel %s",
-                            work->described ? "it has two kernels named" : "nothing describes",
+                            work->described ? "it has two times the" : "nothing describes",
                             work->info.name);
         }
         const dj_status status = cubin_fill_params(file, work, params);
