@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "core/core.h"
 #include "core/options.h"
+#include <stdio.h>
 
 /* The rare path: words for what launch_check_args found. */
 static dj_status launch_bad_args(const dj_kernel *kernel, const dj_arg *args, size_t num_args,
@@ -26,13 +27,18 @@ static dj_status launch_bad_args(const dj_kernel *kernel, const dj_arg *args, si
         if (problem == NULL && args[i].size == param->size) {
             continue;
         }
+        /* Not every binary says what its parameters are called. */
+        char words[256] = "";
+        if (param->name[0] != '\0') {
+            snprintf(words, sizeof(words), " (%s %s)", param->type, param->name);
+        }
         if (problem != NULL) {
-            return dj__fail(err, DJ_INVALID_ARGUMENT, "kernel '%s': argument %zu (%s %s) %s",
-                            info->kernel_name, i, param->type, param->name, problem);
+            return dj__fail(err, DJ_INVALID_ARGUMENT, "kernel '%s': argument %zu%s %s",
+                            info->kernel_name, i, words, problem);
         }
         return dj__fail(err, DJ_INVALID_ARGUMENT,
-                        "kernel '%s': argument %zu (%s %s) has %zu bytes, the kernel expects %u",
-                        info->kernel_name, i, param->type, param->name, args[i].size, param->size);
+                        "kernel '%s': argument %zu%s has %zu bytes, the kernel expects %u",
+                        info->kernel_name, i, words, args[i].size, param->size);
     }
     return DJ_OK;
 }
@@ -92,8 +98,12 @@ dj_status dj__launch_config(const dj_kernel *kernel, const dj_launch_options *ca
         out->stream = call->stream;
     } else if (defaults->stream != NULL || defaults->stream_set) {
         out->stream = defaults->stream;
-    } else if (config->current_stream != NULL && (kernel->ops->caps & DJ_DRIVER_SYNCHRONOUS) == 0) {
+    } else if ((kernel->ops->caps & DJ_DRIVER_SYNCHRONOUS) != 0) {
+        out->stream = NULL;
+    } else if (config->current_stream != NULL) {
         out->stream = config->current_stream(config->current_stream_user);
+    } else if (kernel->ops->current_stream != NULL) {
+        out->stream = kernel->ops->current_stream(kernel->driver);
     } else {
         out->stream = NULL;
     }

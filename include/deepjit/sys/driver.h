@@ -85,6 +85,9 @@ typedef struct dj_driver_ops {
     /* In a forked child, before any other call: forget threads that no longer exist. NULL if
      * there is nothing to forget. Must be async-signal-safe. */
     void (*after_fork)(dj_driver *driver);
+    /* The hosting framework's current stream, for a launch for which nobody names one. Called at
+     * each such launch, before it. NULL: none is known, the default stream is meant. */
+    void *(*current_stream)(dj_driver *driver);
 } dj_driver_ops;
 
 #endif
