@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Modules: a CUlibrary with one kernel, and the kernel's function in each context in which it was
+ * launched ("slots"). A library belongs to no context; functions do.
+ *
+ * Slots are constant but for two atomics. New ones are put in front and none is removed before the
+ * module ends, so that launches walk the list without a lock; the first fits almost always.
+ */
+#ifndef DJ_BACKEND_CUDA_MODULE_H
+#define DJ_BACKEND_CUDA_MODULE_H
+
+#include "backend/cuda/cubin.h"
+#include "backend/cuda/cuda_driver.h"
+
+typedef struct dj__cuda_slot {
+    dj__cu_context context;
+    dj__cu_function function;
+    struct dj__cuda_slot *next;
+    /* The device's and the kernel's limits, so that a launch compares integers. */
+    uint32_t max_block[3];
+    uint32_t max_threads; /* of a block, by the kernel's registers and __launch_bounds__ */
+    uint32_t max_grid[3];
+    uint32_t max_shared; /* dynamic, of a block */
+    /* Dynamic shared memory that launches may use without asking for more. */
+    _Atomic uint32_t shared_allowed;
+    _Atomic bool nonportable; /* clusters of more than 8 were allowed */
+    uint32_t static_shared;
+    const dj_cuda_device *device;
+} dj__cuda_slot;
+
+struct dj_module {
+    _Atomic(dj__cuda_slot *) slots;
+    dj__cuda_slot first; /* of the context in which the module was loaded */
+    const char *name;    /* the kernel's; in `cubin` */
+    uint32_t cluster[3]; /* as compiled; 0, 0, 0: none */
+    dj__cu_library library;
+    dj__cu_kernel kernel;
+    dj__cubin cubin;
+    char *path; /* for messages */
+    dj_param *params;
+    pthread_mutex_t lock; /* guards adding slots, and setting attributes */
+    dj_module *next_deferred;
+};
+
+/* cuda_module.c */
+dj_status dj__cuda_module_load(dj_driver *driver, const dj_binary *binary, dj_module **out,
+                               dj_module_info *info, dj_error *err);
+/* Never fails: what a stream capture forbids now is done later. */
+void dj__cuda_module_unload(dj_driver *driver, dj_module *module);
+/* Unloads what is still waiting, and forgets it if that fails: the driver is being closed. */
+void dj__cuda_modules_drop_deferred(dj_driver *driver);
+/* INCOMPATIBLE: this driver does not run the binary on `device`. */
+dj_status dj__cuda_module_refused(const dj_driver *driver, const dj_module *module,
+                                  const dj_cuda_device *device, dj__cu_result result,
+                                  dj_error *err);
+
+/* cuda_slot.c */
+/* The slot of the thread's context, made if needed; makes a context current if there is none. */
+dj_status dj__cuda_slot_get(dj_driver *driver, dj_module *module, dj__cuda_slot **out,
+                            dj_error *err);
+/* The same, but asks the driver again: the context may have been reset, which leaves its address
+ * and ends its functions. `lost`: the driver has said that the context is not valid. */
+dj_status dj__cuda_slot_renew(dj_driver *driver, dj_module *module, bool lost, dj__cuda_slot **out,
+                              dj_error *err);
+/* Lets launches use `bytes` of dynamic shared memory. */
+dj__cu_result dj__cuda_slot_allow_shared(const dj__cuda_api *api, dj_module *module,
+                                         dj__cuda_slot *slot, uint32_t bytes);
+/* Lets launches use clusters of more than 8. */
+dj__cu_result dj__cuda_slot_allow_nonportable(const dj__cuda_api *api, dj_module *module,
+                                              dj__cuda_slot *slot);
+void dj__cuda_slots_free(dj_module *module);
+
+static inline dj__cuda_slot *dj__cuda_slot_find(const dj_module *module, dj__cu_context context)
+{
+    dj__cuda_slot *slot = atomic_load_explicit(&module->slots, memory_order_acquire);
+    while (slot != NULL && slot->context != context) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+#endif
