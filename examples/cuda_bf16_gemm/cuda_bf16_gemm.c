@@ -348,7 +348,7 @@ int main(int argc, char **argv)
 {
     const int debug = argc == 2 && strcmp(argv[1], "debug") == 0;
     const int speed = argc == 2 && strcmp(argv[1], "speed") == 0;
-    problem p = {.m = 520, .n = 776, .k = 392}; /* no multiples of the tiles */
+    problem p = {.m = 264, .n = 392, .k = 328}; /* no multiples of the tiles */
     if (speed || argc == 4) {
         p.m = speed ? 4096 : atoi(argv[1]);
         p.n = speed ? 7168 : atoi(argv[2]);
