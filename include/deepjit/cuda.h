@@ -123,7 +123,7 @@ DJ_API dj_status dj_cuda_occupancy(dj_kernel *kernel, const dj_launch_options *o
                                    int *clusters, dj_error *err);
 
 /* Address and size in bytes of a __device__ or __constant__ variable in the kernel's binary, in
- * the current context. NOT_FOUND if there is none of this (mangled) name. */
+ * the current context; `size` may be NULL. NOT_FOUND if there is none of this (mangled) name. */
 DJ_API dj_status dj_cuda_global(dj_kernel *kernel, const char *name, void **address, size_t *size,
                                 dj_error *err);
 
