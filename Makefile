@@ -10,7 +10,8 @@ CTEST = ctest --test-dir $(1) --output-on-failure -j$(JOBS) --no-tests=error $(2
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: help all deps configure demo test test-asan test-tsan bench lint format docs install clean
+.PHONY: help all deps configure demo test test-asan test-tsan test-gpu bench bench-gpu pack-gpu \
+        lint format docs install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -47,6 +48,18 @@ test-tsan: deps ## threaded tests under ThreadSanitizer
 bench: all ## measure; JSON lines and a table
 	@$(BUILD)/deepjit bench
 
+# With GPU_OUT=<folder>, summaries and logs go there. GPU_BIN=build-gpu takes what pack-gpu made.
+GPU_ARGS = --bin $(or $(GPU_BIN),$(BUILD)) $(if $(GPU_OUT),--out "$(GPU_OUT)")
+
+test-gpu: $(if $(GPU_BIN),,all) ## conformance, GPU tests, examples, sanitizer on an NVIDIA GPU
+	@scripts/test-gpu.sh $(GPU_ARGS)
+
+bench-gpu: $(if $(GPU_BIN),,all) ## measure on an NVIDIA GPU; JSON lines and a table
+	@scripts/bench-gpu.sh $(GPU_ARGS)
+
+pack-gpu: deps ## build into build-gpu/ what the two above run, to carry to another machine
+	@JOBS=$(JOBS) scripts/pack-gpu.sh
+
 lint: all ## formatting, clang-tidy, include edges, names, exports
 	@scripts/install-deps.sh --lint
 	@scripts/lint.sh $(BUILD)
@@ -61,4 +74,4 @@ install: all ## install below PREFIX, /usr/local unless given, and DESTDIR
 	@$(CMAKE) --install $(BUILD)
 
 clean: ## remove the build directories
-	@rm -rf build build-asan build-tsan build-fuzz build-debug
+	@rm -rf build build-asan build-tsan build-fuzz build-debug build-gpu build-gpu-objects
