@@ -440,7 +440,7 @@ static void failures_as_asked(void **state)
     assert_int_equal(cu.cuDeviceGetCount(&count), 0);
     assert_int_equal(cu.cuMemAlloc_v2(&address, 1), 2);
     assert_int_equal(cu.cuMemAlloc_v2(&address, 1), 2);
-    assert_int_equal(cu.fired(), 3);
+    assert_int_equal(cu.fired(NULL), 3);
     assert_int_equal(cu.calls("cuDeviceGetCount"), 3);
     assert_int_equal(cu.calls("*"), 5);
     assert_int_equal(cu.refused(NULL, NULL), 0);

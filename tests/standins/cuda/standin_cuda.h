@@ -56,8 +56,8 @@ typedef struct standin_cuda_live {
 typedef void (*standin_cuda_fail_fn)(const char *name, unsigned nth, int code);
 /* Counts calls of `name`, or of all for "*", since the last reset. */
 typedef size_t (*standin_cuda_calls_fn)(const char *name);
-/* How often a rule of standin_cuda_fail struck since the last reset. */
-typedef size_t (*standin_cuda_fired_fn)(void);
+/* How often a rule of standin_cuda_fail struck since the last reset, and the last call it hit. */
+typedef size_t (*standin_cuda_fired_fn)(char name[64]);
 /* How many calls the driver itself refused since the last reset, and the last one. */
 typedef size_t (*standin_cuda_refused_fn)(char name[64], int *code);
 /* The last successful launch; 0 if there was none since the last reset. */

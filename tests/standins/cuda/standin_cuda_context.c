@@ -26,10 +26,14 @@ dj__cu_result standin_check_context(const standin_context *context)
     return context->alive ? context->lost : DJ__CU_CONTEXT_IS_DESTROYED;
 }
 
+/* Nobody can free what a lost context holds, so it does not count any more. */
 void standin_lose(int code)
 {
-    if (standin_current() != NULL) {
-        standin_current()->lost = code;
+    standin_context *context = standin_current();
+    if (context != NULL) {
+        context->lost = code;
+        standin_forget_globals(context);
+        standin_free_owned(context);
     }
 }
 

@@ -35,6 +35,7 @@ static struct {
     } calls[MAX_NAMES];
     size_t num_calls;
     size_t fired;
+    char fired_name[64];
     size_t refused;
     char refused_name[64];
     int refused_code;
@@ -154,6 +155,7 @@ static int struck(const char *name)
         if (one->left <= 1) {
             one->spent = one->left == 1;
             control.fired++;
+            (void)snprintf(control.fired_name, sizeof control.fired_name, "%s", name);
             code = code == 0 ? one->code : code;
         } else {
             one->left--;
@@ -258,11 +260,14 @@ size_t standin_cuda_calls(const char *name)
     return count;
 }
 
-STANDIN_EXPORT size_t standin_cuda_fired(void);
-size_t standin_cuda_fired(void)
+STANDIN_EXPORT size_t standin_cuda_fired(char name[64]);
+size_t standin_cuda_fired(char name[64])
 {
     standin_lock();
     const size_t fired = control.fired;
+    if (name != NULL) {
+        memcpy(name, control.fired_name, sizeof control.fired_name);
+    }
     standin_unlock();
     return fired;
 }
