@@ -244,9 +244,13 @@ static dj_status module_params(const dj__cuda_api *api, dj_module *module, size_
         if (told == SIZE_MAX) {
             offset = kernel->params[i].offset;
             size = kernel->params[i].size;
-        } else if (api->cuKernelGetParamInfo(module->kernel, i, &offset, &size) != DJ__CU_SUCCESS) {
-            return dj__fail(err, DJ_INTERNAL, "%s: the driver lost parameter %zu of '%s'",
-                            module->path, i, module->name);
+        } else {
+            const dj__cu_result result =
+                api->cuKernelGetParamInfo(module->kernel, i, &offset, &size);
+            if (result != DJ__CU_SUCCESS) {
+                return dj__cuda_fail(api, err, result, "%s: cannot describe parameter %zu of '%s'",
+                                     module->path, i, module->name);
+            }
         }
         module->params[i] = (dj_param){
             .name = "",
