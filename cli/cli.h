@@ -21,6 +21,7 @@ int cli_cmd_demo(int argc, char **argv);
 int cli_cmd_doctor(int argc, char **argv);
 int cli_cmd_env(int argc, char **argv);
 int cli_cmd_explain(int argc, char **argv);
+int cli_cmd_inspect(int argc, char **argv);
 int cli_cmd_run(int argc, char **argv);
 int cli_cmd_version(int argc, char **argv);
 
@@ -94,6 +95,20 @@ void cli_guard_end(void);
 int cli_guard_status(int status);
 bool cli_guard_interrupted(void);
 
+/* ---- Cache entries (cli_entry.c) ---- */
+
+typedef struct cli_entry {
+    json_t *info; /* as cli_entry_json makes it */
+    char *path;
+} cli_entry;
+/* The entry of any root that `name` means: its path, its name, or the only one whose name or
+ * digest begins so. Reports and returns the exit status otherwise. */
+int cli_find_entry(dj_runtime *runtime, const char *name, cli_entry *out);
+void cli_entry_fini(cli_entry *entry);
+json_t *cli_entry_json(const dj_cache_entry *entry);
+const char *cli_entry_base(const dj_cache_entry *entry); /* "<tag>.<digest>" */
+const char *cli_entry_state(dj_entry_state state);
+
 /* ---- Option groups (cli_options.c) ---- */
 
 /* What a parser answers to keys that are not its own, if its command takes no arguments. */
@@ -106,6 +121,9 @@ typedef struct cli_runtime_options {
     const char *cache_dir;  /* NULL: from the environment */
 } cli_runtime_options;
 extern const struct argp cli_runtime_argp; /* input: cli_runtime_options * */
+
+/* The back end of this name. Reports and returns the exit status if this build has none. */
+int cli_find_backend(const char *name, const dj_backend **out);
 
 /* Creates the runtime; `config` (may be NULL) without env_prefix. Otherwise reports and returns
  * the exit status. */

@@ -62,8 +62,12 @@ static error_t runtime_parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cli_runtime_argp = {.options = runtime_options, .parser = runtime_parse};
 
-static int report_backend_missing(const char *name)
+int cli_find_backend(const char *name, const dj_backend **out)
 {
+    *out = dj_backend_find(name);
+    if (*out != NULL) {
+        return CLI_DONE;
+    }
     cli_buffer known = {0};
     for (size_t i = 0; dj_backend_at(i) != NULL; i++) {
         cli_buffer_printf(&known, "%s%s", i > 0 ? ", " : "", dj_backend_name(dj_backend_at(i)));
@@ -101,9 +105,9 @@ int cli_open_runtime(const cli_runtime_options *options, dj_config *config, dj_r
     *out = NULL;
     const dj_backend *backend = NULL;
     if (options->backend != NULL) {
-        backend = dj_backend_find(options->backend);
-        if (backend == NULL) {
-            return report_backend_missing(options->backend);
+        const int status = cli_find_backend(options->backend, &backend);
+        if (status != CLI_DONE) {
+            return status;
         }
     }
     if (options->cache_dir != NULL && !use_cache_dir(options)) {

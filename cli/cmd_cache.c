@@ -62,28 +62,6 @@ static const char cache_doc[] =
     "  deepjit cache show gemm.3f9a\n"
     "  DJ_JIT_CACHE_DIR=/shared/cache deepjit cache verify --json\n";
 
-static const char *state_name(dj_entry_state state)
-{
-    return state == DJ_ENTRY_GOOD ? "good" : state == DJ_ENTRY_DAMAGED ? "damaged" : "foreign";
-}
-
-static json_t *entry_json(const dj_cache_entry *entry)
-{
-    json_t *const object = json_object();
-    cli_json_set(object, "path", cli_json_text(entry->path));
-    cli_json_set(object, "root", cli_json_text(entry->root));
-    cli_json_set(object, "tag", cli_json_text(entry->tag));
-    cli_json_set(object, "digest", cli_json_text(entry->digest));
-    cli_json_set(object, "backend", cli_json_text(entry->backend));
-    cli_json_set(object, "arch", cli_json_text(entry->arch));
-    cli_json_set(object, "state", json_string(state_name(entry->state)));
-    cli_json_set(object, "problem", cli_json_text(entry->problem));
-    cli_json_set(object, "files", json_integer((json_int_t)entry->files));
-    cli_json_set(object, "bytes", json_integer((json_int_t)entry->bytes));
-    cli_json_set(object, "used", json_integer((json_int_t)entry->used));
-    return object;
-}
-
 /* "2026-05-01 14:00" in local time. */
 static const char *entry_time(int64_t seconds, char out[32])
 {
@@ -93,12 +71,6 @@ static const char *entry_time(int64_t seconds, char out[32])
         snprintf(out, 32, "?");
     }
     return out;
-}
-
-static const char *entry_base(const dj_cache_entry *entry)
-{
-    const char *const slash = strrchr(entry->path, '/');
-    return slash != NULL ? slash + 1 : entry->path;
 }
 
 /* ---- ls, verify ---- */
@@ -119,7 +91,7 @@ static bool listing_visit(void *user, const dj_cache_entry *entry)
     listing->count[entry->state]++;
     listing->bytes += entry->bytes;
     if (listing->array != NULL) {
-        cli_json_append(listing->array, entry_json(entry));
+        cli_json_append(listing->array, cli_entry_json(entry));
         return true;
     }
     if (listing->only_problems && entry->state == DJ_ENTRY_GOOD) {
@@ -130,10 +102,10 @@ static bool listing_visit(void *user, const dj_cache_entry *entry)
         listing->root = cli_format("%s", entry->root);
         printf("%s\n", entry->root);
     }
-    printf("  %-50s %-6s %-12s %10s  %s", entry_base(entry), entry->backend, entry->arch,
+    printf("  %-50s %-6s %-12s %10s  %s", cli_entry_base(entry), entry->backend, entry->arch,
            cli_bytes(entry->bytes, size), entry_time(entry->used, used));
     if (entry->state != DJ_ENTRY_GOOD) {
-        printf("  %s: %s", state_name(entry->state), entry->problem);
+        printf("  %s: %s", cli_entry_state(entry->state), entry->problem);
     }
     putchar('\n');
     return true;
@@ -176,44 +148,6 @@ static int cache_list(dj_runtime *runtime, const cache_options *options, bool ve
 
 /* ---- show ---- */
 
-/* What is kept of a match, as the visitor's strings do not last. */
-typedef struct cache_match {
-    const char *name;
-    size_t count;
-    bool exact;
-    char *names; /* of all matches, for the message */
-    json_t *entry;
-    char *path;
-} cache_match;
-
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool match_visit(void *user, const dj_cache_entry *entry)
-{
-    cache_match *const match = user;
-    const char *const base = entry_base(entry);
-    const bool exact = strcmp(entry->path, match->name) == 0 || strcmp(base, match->name) == 0;
-    if (!exact && !begins(base, match->name) && !begins(entry->digest, match->name)) {
-        return true;
-    }
-    if (match->count == 0 || exact) {
-        json_decref(match->entry);
-        free(match->path);
-        match->entry = entry_json(entry);
-        match->path = cli_format("%s", entry->path);
-    }
-    char *const names =
-        cli_format("%s\n  %s", match->names != NULL ? match->names : "", entry->path);
-    free(match->names);
-    match->names = names;
-    match->count++;
-    match->exact = exact;
-    return !exact;
-}
-
 static json_t *files_json(const cli_file *files, size_t count)
 {
     json_t *const array = json_array();
@@ -255,7 +189,7 @@ static void show_text(const json_t *entry, const cli_file *files, size_t count,
     }
 }
 
-static int show_entry(const cache_match *match, bool json)
+static int show_entry(const cli_entry *match, bool json)
 {
     cli_file *files = NULL;
     size_t count = 0;
@@ -271,13 +205,13 @@ static int show_entry(const cache_match *match, bool json)
         }
     }
     if (json) {
-        json_t *const object = json_deep_copy(match->entry);
+        json_t *const object = json_deep_copy(match->info);
         cli_json_set(object, "files", files_json(files, count));
         json_t *const parsed = meta.size > 0 ? json_loadb(meta.data, meta.size, 0, NULL) : NULL;
         cli_json_set(object, "meta", parsed != NULL ? parsed : json_null());
         cli_json_print(object);
     } else {
-        show_text(match->entry, files, count, &meta);
+        show_text(match->info, files, count, &meta);
     }
     cli_buffer_fini(&meta);
     cli_files_free(files, count);
@@ -286,26 +220,12 @@ static int show_entry(const cache_match *match, bool json)
 
 static int cache_show(dj_runtime *runtime, const cache_options *options)
 {
-    char *const name = cli_format("%s", options->name);
-    for (size_t length = strlen(name); length > 1 && name[length - 1] == '/'; length--) {
-        name[length - 1] = '\0';
+    cli_entry entry = {0};
+    int result = cli_find_entry(runtime, options->name, &entry);
+    if (result == CLI_DONE) {
+        result = show_entry(&entry, options->json);
     }
-    cache_match match = {.name = name};
-    dj_error err = DJ_ERROR_INIT;
-    int result = CLI_FAILURE;
-    if (dj_cache_list(runtime, match_visit, &match, &err) != DJ_OK) {
-        result = cli_fail(&err);
-    } else if (match.count == 0) {
-        cli_error("no cache entry is called '%s'; 'deepjit cache ls' lists them", name);
-    } else if (match.count > 1 && !match.exact) {
-        cli_error("'%s' means several entries:%s", name, match.names);
-    } else {
-        result = show_entry(&match, options->json);
-    }
-    json_decref(match.entry);
-    free(match.path);
-    free(match.names);
-    free(name);
+    cli_entry_fini(&entry);
     return result;
 }
 

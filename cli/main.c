@@ -16,9 +16,10 @@ typedef struct main_command {
 } main_command;
 
 static const main_command main_commands[] = {
-    {"demo", cli_cmd_demo},   {"run", cli_cmd_run},         {"build", cli_cmd_build},
-    {"cache", cli_cmd_cache}, {"explain", cli_cmd_explain}, {"doctor", cli_cmd_doctor},
-    {"env", cli_cmd_env},     {"bench", cli_cmd_bench},     {"version", cli_cmd_version},
+    {"demo", cli_cmd_demo},       {"run", cli_cmd_run},         {"build", cli_cmd_build},
+    {"cache", cli_cmd_cache},     {"explain", cli_cmd_explain}, {"inspect", cli_cmd_inspect},
+    {"doctor", cli_cmd_doctor},   {"env", cli_cmd_env},         {"bench", cli_cmd_bench},
+    {"version", cli_cmd_version},
 };
 enum { MAIN_COUNT = sizeof main_commands / sizeof main_commands[0] };
 
@@ -61,6 +62,7 @@ static const struct argp main_argp = {
            "  build     compile a file and print the path of its cache entry\n"
            "  cache     list, show, verify or clear cache entries\n"
            "  explain   show what the cache key of a file is made of\n"
+           "  inspect   show registers, memory and parameters of a binary's kernels\n"
            "  doctor    show what was found on this machine and what is missing\n"
            "  env       list the settings and their values\n"
            "  bench     measure this build on this machine\n"

@@ -7,7 +7,8 @@ import re
 import pytest
 from conftest import SOURCE_DIR, golden
 
-COMMANDS = ["demo", "run", "build", "cache", "explain", "doctor", "env", "bench", "version"]
+COMMANDS = ["demo", "run", "build", "cache", "explain", "inspect", "doctor", "env", "bench",
+            "version"]
 
 
 def test_help(deepjit):
@@ -16,7 +17,8 @@ def test_help(deepjit):
     golden("help.txt", out)
 
 
-@pytest.mark.parametrize("command", ["demo", "cache", "doctor", "env", "bench", "version"])
+@pytest.mark.parametrize("command", ["demo", "cache", "inspect", "doctor", "env", "bench",
+                                     "version"])
 def test_help_of_commands(deepjit, command):
     out, err = deepjit(command, "--help")
     assert err == ""
