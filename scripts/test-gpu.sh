@@ -183,7 +183,15 @@ note_of() { # <status> <log>: what the table says beside it
                 s/^\[  PASSED  \] \([0-9]* test.*\)\.$/\1 passed/p' "$2" | tail -n 1 ;;
     77) grep -v '^(' "$2" | tail -n 1 | cut -c 1-110 ;;
     124 | 137) echo "ran into its time limit" ;;
-    *) grep -m 1 'FAILED\|rror\|expected' "$2" | cut -c 1-110 ;;
+    *)
+        local cases
+        cases=$(sed -n 's/^FAILED  \([a-z0-9_]*\) (.*/\1/p' "$2" | tr '\n' ' ')
+        if [ -n "$cases" ]; then
+            echo "$cases" | cut -c 1-110
+        else
+            grep -m 1 'FAILED\|rror\|expected\|WRONG' "$2" | cut -c 1-110
+        fi
+        ;;
     esac
 }
 passed=0
