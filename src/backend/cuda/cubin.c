@@ -380,7 +380,7 @@ static dj_status cubin_find_kernels(cubin_file *file)
     }
     file->num_kernels = count;
     file->work = calloc(count + 1, sizeof *file->work);
-    file->owner = calloc(file->num_sections, sizeof *file->owner);
+    file->owner = calloc(file->num_sections + 1, sizeof *file->owner);
     if (file->work == NULL || file->owner == NULL) {
         return dj__fail_memory(file->err);
     }
