@@ -96,7 +96,13 @@ static void launch_measure(const launch_side *side, const struct launch_case *wh
     char name[64];
     snprintf(name, sizeof(name), "launch, %d arguments, %s%s", what->num_args, stream,
              null ? ", no driver" : "");
-    bench_report_pair(name, &pair, null ? BENCH_OURS : BENCH_RATIO, null ? 60 : 1.03);
+    if (null) {
+        /* What the call itself costs is the loop by hand. */
+        const double own = bench_median(&pair.ours) - bench_median(&pair.theirs);
+        bench_report(name, own, 0, 0, BENCH_OURS, 60);
+    } else {
+        bench_report_pair(name, &pair, BENCH_RATIO, 1.03);
+    }
 }
 
 int main(int argc, char **argv)

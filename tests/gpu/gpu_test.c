@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -115,10 +116,14 @@ const char *gpu_directory(void)
 
 const char *gpu_source_dir(void)
 {
-    static char path[4096];
+    static char resolved[PATH_MAX];
+    char path[PATH_MAX];
     const char *const tree = getenv("DJ_TEST_SOURCE_DIR");
     snprintf(path, sizeof(path), "%s/tests/gpu", tree != NULL ? tree : ".");
-    return path;
+    if (realpath(path, resolved) == NULL) {
+        gpu_fail(__FILE__, __LINE__, "there is no %s (set DJ_TEST_SOURCE_DIR)", path);
+    }
+    return resolved;
 }
 
 char *gpu_source(const char *name)
@@ -127,7 +132,7 @@ char *gpu_source(const char *name)
     snprintf(path, sizeof(path), "%s/kernels/%s", gpu_source_dir(), name);
     FILE *const file = fopen(path, "rb");
     if (file == NULL) {
-        gpu_fail(__FILE__, __LINE__, "cannot read %s (set DJ_TEST_SOURCE_DIR)", path);
+        gpu_fail(__FILE__, __LINE__, "cannot read %s", path);
     }
     char *const text = calloc(1, 1 << 16);
     CHECK(text != NULL);
@@ -219,6 +224,9 @@ size_t gpu_kernel_nodes(void *graph)
     CHECK(graph != NULL);
     CHECK_CU(gpu_driver()->cuGraphGetNodes(graph, NULL, &count));
     CHECK(count <= 16);
+    if (count == 0) {
+        return 0;
+    }
     CHECK_CU(gpu_driver()->cuGraphGetNodes(graph, nodes, &count));
     for (size_t i = 0; i < count; i++) {
         int type = -1;

@@ -138,10 +138,12 @@ static void spill_checks(void)
     CHECK_OK(try_compile(gpu_runtime(), "spill.cu", NULL, &err));
 }
 
-/* Takes the device's memory but for less than `leave` bytes. */
+/* Takes the device's memory but for `leave` to 2 * `leave` bytes. */
 static void fill_memory(size_t leave)
 {
     const hand_driver *const driver = gpu_driver();
+    uint64_t reserve = 0;
+    CHECK_CU(driver->cuMemAlloc_v2(&reserve, leave));
     for (size_t size = (size_t)8 << 30; size >= (size_t)1 << 20; size /= 2) {
         for (;;) {
             size_t available = 0;
@@ -153,13 +155,14 @@ static void fill_memory(size_t leave)
             }
         }
     }
+    CHECK_CU(driver->cuMemFree_v2(reserve));
 }
 
 /* A kernel that needs 256 MiB where less is left. */
 static void no_memory_while_loading(void)
 {
     dj_kernel *const before = gpu_compile("scale.cu", NULL);
-    fill_memory((size_t)128 << 20);
+    fill_memory((size_t)96 << 20);
     dj_error err;
     dj_status status = try_compile(gpu_runtime(), "hungry.cu", NULL, &err);
     printf("    %s: %s\n", dj_status_name(status), err.message);

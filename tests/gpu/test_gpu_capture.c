@@ -8,12 +8,12 @@
 static const int modes[] = {HAND_CAPTURE_GLOBAL, HAND_CAPTURE_THREAD_LOCAL, HAND_CAPTURE_RELAXED};
 
 /* The thread's mode; exchanging it twice changes nothing. */
-static int thread_mode(void)
+static int thread_mode(const hand_driver *driver)
 {
     int mode = HAND_CAPTURE_RELAXED;
-    CHECK_CU(gpu_driver()->cuThreadExchangeStreamCaptureMode(&mode));
+    CHECK_CU(driver->cuThreadExchangeStreamCaptureMode(&mode));
     int back = mode;
-    CHECK_CU(gpu_driver()->cuThreadExchangeStreamCaptureMode(&back));
+    CHECK_CU(driver->cuThreadExchangeStreamCaptureMode(&back));
     return mode;
 }
 
@@ -33,7 +33,7 @@ static void everything_inside(void)
     const int in_value = 9;
     int *const in = gpu_upload(&in_value, 4);
     const int n = 1;
-    const int before = thread_mode();
+    const int before = thread_mode(driver);
     for (int round = 0; round < 6; round++) {
         char bias[32];
         snprintf(bias, sizeof(bias), "-DBIAS=%d", 1000 + round / 2);
@@ -58,7 +58,7 @@ static void everything_inside(void)
         dj_kernel_release(dropped);
         dj_runtime_release(other);
         check_active(stream);
-        CHECK_INT(thread_mode(), before);
+        CHECK_INT(thread_mode(driver), before);
         CHECK_CU(driver->cuStreamEndCapture(stream, &graph));
 
         CHECK_INT(gpu_kernel_nodes(graph), 1);
@@ -126,7 +126,6 @@ static void other_stream_meanwhile(void)
         CHECK_CU(driver->cuStreamBeginCapture_v2(stream, modes[i]));
         dj_kernel *const kernel = gpu_compile_in(runtime, "scale.cu", NULL);
         gpu_launch(kernel, &on_other, DJ_ARGS(second, in, factor, n));
-        CHECK_CU(driver->cuStreamSynchronize(on_other.stream));
         gpu_launch(kernel, &on_captured, DJ_ARGS(out, second, factor, n));
         CHECK_CU(driver->cuStreamEndCapture(stream, &graph));
         CHECK_INT(gpu_kernel_nodes(graph), 1);
@@ -162,7 +161,7 @@ static void first_use_inside(int mode)
     dj_launch_options options = gpu_shape(1, 1);
     options.stream = stream;
     gpu_launch(kernel, &options, DJ_NO_ARGS);
-    CHECK_INT(thread_mode(), HAND_CAPTURE_GLOBAL);
+    CHECK_INT(thread_mode(&driver), HAND_CAPTURE_GLOBAL);
     CHECK_CU(driver.cuStreamEndCapture(stream, &graph));
     CHECK_INT(gpu_kernel_nodes(graph), 1);
     gpu_replay(graph, stream);
