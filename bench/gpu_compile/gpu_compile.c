@@ -5,7 +5,7 @@
  *
  * Run: gpu_compile [NVCC]
  */
-#include "../bench.h"
+#include "../common/bench.h"
 #include <spawn.h>
 #include <sys/wait.h>
 

@@ -6,7 +6,7 @@
  * Run: gpu_launch                    on a GPU
  *      gpu_launch --null <driver>    on a driver that does nothing: the library's own time
  */
-#include "../bench.h"
+#include "../common/bench.h"
 
 enum { CHUNK = 256, CHUNKS = 400, WARM_UP = 20, ALL = 16 };
 

@@ -4,7 +4,7 @@
  * loading it by hand. The runtime has not seen the kernel; toolchain and headers it has checked for
  * another one. The first hit of a process, which checks them, is reported apart.
  */
-#include "../bench.h"
+#include "../common/bench.h"
 #include <fcntl.h>
 #include <pthread.h>
 

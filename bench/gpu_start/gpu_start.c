@@ -5,7 +5,7 @@
  *
  * The library's process also checks that it compiled nothing and started no process.
  */
-#include "../bench.h"
+#include "../common/bench.h"
 #include <errno.h>
 #include <spawn.h>
 #include <sys/resource.h>

@@ -4,7 +4,7 @@
  * time. One device of compute capability 9.0, one context, memory of the host; any kernel that is
  * asked for exists. For JIT_CUDA_LIBRARY of bench/gpu_launch; nothing runs.
  */
-#include "backend/cuda/cuda_api.h"
+#include "cuda_api.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* Every row is declared here; a row whose form changes does not compile, and the library
  * names one that is missing when it opens this driver. */
 #define CUDA_SYMBOL(need, name, exported, since, params) dj__cu_result exported params;
-#include "backend/cuda/cuda_symbols.def"
+#include "cuda_symbols.def"
 #undef CUDA_SYMBOL
 
 static int null_object; /* its address stands for every handle */
