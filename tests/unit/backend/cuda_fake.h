@@ -311,8 +311,9 @@ static dj__cu_result fake_cuLibraryUnload(dj__cu_library library)
 {
     assert_true((uintptr_t)library >= 0x1000 && (uintptr_t)library < 0x100000);
     const int spoiled = fake_spoils();
-    if (spoiled != 0 || fake.unload_result != 0) {
-        return spoiled != 0 ? spoiled : fake.unload_result;
+    const int result = spoiled != 0 ? spoiled : atomic_load(&fake.unload_result);
+    if (result != 0) {
+        return result;
     }
     atomic_fetch_add(&fake.unloads, 1);
     return 0;
