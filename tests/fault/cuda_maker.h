@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/strbuf.h"
-#include "cuda_fixture.h"
+#include "standin_fixture.h"
 #include <deepjit/deepjit.h>
 #include <stdatomic.h>
 #include <sys/stat.h>

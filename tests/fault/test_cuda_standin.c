@@ -4,7 +4,7 @@
  * The stand-in driver itself: that it refuses what the real one refuses, with the same numbers.
  * The numbers were measured on an H200 with driver 580, or are those of the documentation.
  */
-#include "cuda_fixture.h"
+#include "standin_fixture.h"
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

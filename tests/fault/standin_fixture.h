@@ -3,8 +3,8 @@
  * What the tests with the stand-in driver share: its controls and its functions, looked up by
  * name; a cache root of its own for each program; small cubins.
  */
-#ifndef CUDA_FIXTURE_H
-#define CUDA_FIXTURE_H
+#ifndef STANDIN_FIXTURE_H
+#define STANDIN_FIXTURE_H
 
 #include "../standins/cubin_builder.h"
 #include "../standins/cuda/standin_cuda.h"
