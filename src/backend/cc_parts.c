@@ -21,7 +21,7 @@ static int64_t cc_query_timeout(const dj__env *env)
                                                                : CC_QUERY_TIMEOUT_MS;
 }
 
-dj_status dj__tool_query(const dj__cc *cc, const char *argument, const char *extra,
+dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second, const char *extra,
                          dj__strbuf *output, dj_error *err)
 {
     dj__strlist env;
@@ -33,7 +33,7 @@ dj_status dj__tool_query(const dj__cc *cc, const char *argument, const char *ext
         status = dj__strlist_ok(&env, err);
     }
     if (status == DJ_OK) {
-        const char *const argv[] = {cc->program, argument, NULL};
+        const char *const argv[] = {cc->program, first, second, NULL};
         const dj__process process = {
             .argv = argv,
             .envp = dj__strlist_items(&env),
@@ -50,7 +50,7 @@ dj_status dj__tool_query(const dj__cc *cc, const char *argument, const char *ext
     if (status == DJ_OK) {
         status = dj__strbuf_ok(output, err);
     } else {
-        dj__error_prefix(err, "cannot ask the C compiler for its parts");
+        dj__error_prefix(err, "cannot ask %s what it is", cc->program);
     }
     dj__strlist_fini(&env);
     return status;
@@ -80,7 +80,7 @@ dj_status dj__cc_part(const dj__cc *cc, const char *name, bool on_path, char **o
     dj__strbuf_init(&output, CC_OUTPUT_LIMIT);
     char *query = dj__format("-print-prog-name=%s", name);
     dj_status status =
-        query != NULL ? dj__tool_query(cc, query, NULL, &output, err) : dj__fail_memory(err);
+        query != NULL ? dj__tool_query(cc, query, NULL, NULL, &output, err) : dj__fail_memory(err);
     if (status == DJ_OK) {
         const char *text = dj__strbuf_str(&output);
         char *answer = dj__format("%.*s", (int)strcspn(text, "\n"), text);
@@ -102,7 +102,8 @@ static dj_status cc_add_libraries(const dj__cc *cc, dj__strlist *files, dj_error
 {
     dj__strbuf output;
     dj__strbuf_init(&output, CC_OUTPUT_LIMIT);
-    dj_status status = dj__tool_query(cc, "--version", "LD_TRACE_LOADED_OBJECTS=1", &output, err);
+    dj_status status =
+        dj__tool_query(cc, "--version", NULL, "LD_TRACE_LOADED_OBJECTS=1", &output, err);
     for (char *line = output.data; status == DJ_OK && line != NULL && *line != '\0';) {
         char *next = strchr(line, '\n');
         if (next != NULL) {

@@ -15,10 +15,11 @@ typedef struct dj__cc {
     const char *program; /* absolute */
 } dj__cc;
 
-/* Runs `program argument` and puts its output in `output`; a program that fails has none. `extra`
- * is one more environment string, or NULL. A program that hangs is ended after a minute, or
- * after what JIT_COMPILE_TIMEOUT allows if that is less: TIMEOUT. */
-dj_status dj__tool_query(const dj__cc *cc, const char *argument, const char *extra,
+/* Runs the program with one or two arguments (`second` may be NULL) and puts its output in
+ * `output`; a program that fails has none. `extra` is one more environment string, or NULL. A
+ * program that hangs is ended after a minute, or after what JIT_COMPILE_TIMEOUT allows if that is
+ * less: TIMEOUT. */
+dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second, const char *extra,
                          dj__strbuf *output, dj_error *err);
 
 /* Appends the file unless it is listed already, whatever names lead to it. It is listed under the

@@ -153,7 +153,7 @@ static dj_status compiler_describe(dj_compiler *compiler, dj__strlist *files, dj
         free(part);
     }
     if (status == DJ_OK) {
-        status = dj__tool_query(&cc, "--version", NULL, &output, err);
+        status = dj__tool_query(&cc, "--version", NULL, NULL, &output, err);
     }
     if (status == DJ_OK) {
         const char *text = dj__strbuf_str(&output);

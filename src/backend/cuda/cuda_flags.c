@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* From options to nvcc's flags. Their order is part of every key: it never changes without need. */
+#include "backend/cuda/cuda_flags.h"
+#include "base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLAGS_MAX_LEVEL = 10, FLAGS_FIRST_VARIANT = 90, FLAGS_FIRST_FAMILY = 100 };
+
+static dj_status flags_check_arch(const char *arch, dj_error *err)
+{
+    static const char *const prefixes[] = {"sm_", "compute_"};
+    for (size_t i = 0; i < 2; i++) {
+        const size_t size = strlen(prefixes[i]);
+        if (strncmp(arch, prefixes[i], size) == 0) {
+            return dj__fail(err, DJ_INVALID_ARGUMENT, "invalid arch: %s (give %s, not %s)", arch,
+                            arch + size, arch);
+        }
+    }
+    const size_t digits = strspn(arch, "0123456789");
+    const char *suffix = arch + digits;
+    const bool variant = strcmp(suffix, "a") == 0 || strcmp(suffix, "f") == 0;
+    if (digits < 2 || digits > 3 || arch[0] == '0' || (suffix[0] != '\0' && !variant)) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid arch: %s (expected the compute capability without its dot, such "
+                        "as 80, 90, 90a, 100f or 120a)",
+                        arch);
+    }
+    const long number = strtol(arch, NULL, 10);
+    if (suffix[0] == 'f' && number < FLAGS_FIRST_FAMILY) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid arch: %s (families, f, exist from 100 on; give %ld%s)", arch,
+                        number, number >= FLAGS_FIRST_VARIANT ? "a" : "");
+    }
+    if (suffix[0] == 'a' && number < FLAGS_FIRST_VARIANT) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid arch: %s (architecture-specific code, a, exists from 90 on; give "
+                        "%ld)",
+                        arch, number);
+    }
+    return DJ_OK;
+}
+
+static dj_status flags_check_values(const dj_compile_options *options, const char *arch,
+                                    int64_t *usage, dj_error *err)
+{
+    const char *level = options->optimize_level;
+    const char *standard = options->cuda->cpp_standard;
+    const char *registers = options->cuda->ptxas_register_usage_level;
+    if (arch == NULL || arch[0] == '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "CUDA architecture must be specified");
+    }
+    if (level == NULL || level[0] == '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "optimization level must be specified");
+    }
+    if (registers == NULL || registers[0] == '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT, "register usage level must be specified");
+    }
+    if (strchr("0123s", level[0]) == NULL || level[1] != '\0') {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid optimize_level: %s (expected 0, 1, 2, 3 or s)", level);
+    }
+    if (!dj__parse_int(registers, usage) || *usage < 0 || *usage > FLAGS_MAX_LEVEL) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid ptxas_register_usage_level: %s (expected 0 to %d)", registers,
+                        FLAGS_MAX_LEVEL);
+    }
+    if (standard == NULL || strlen(standard) != 2 || strspn(standard, "0123456789") != 2) {
+        return dj__fail(err, DJ_INVALID_ARGUMENT,
+                        "invalid cpp_standard: %s (expected what follows -std=c++, such as 17 or "
+                        "20)",
+                        standard != NULL ? standard : "");
+    }
+    return flags_check_arch(arch, err);
+}
+
+dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj__strlist *out,
+                         dj_error *err)
+{
+    const dj_cuda_compile_options *cuda = options->cuda;
+    int64_t usage = 0;
+    dj_status status = flags_check_values(options, arch, &usage, err);
+    if (status == DJ_OK) {
+        status = dj__cuda_check_flags("flags", options->flags, options->num_flags, err);
+    }
+    if (status == DJ_OK) {
+        status = dj__cuda_check_flags("extra_flags", options->extra_flags, options->num_extra_flags,
+                                      err);
+    }
+    if (status != DJ_OK) {
+        return status;
+    }
+    dj__strlist_addf(out, "--gpu-architecture=sm_%s", arch);
+    dj__strlist_addf(out, "-O%s", options->optimize_level);
+    dj__strlist_addf(out, "--compiler-options=-O%s", options->optimize_level);
+    if (options->fast_math == DJ_ON) {
+        dj__strlist_add(out, "--use_fast_math");
+    }
+    dj__strlist_addf(out, "--ptxas-options=--register-usage-level=%d", (int)usage);
+    if (cuda->ptxas_verbose == DJ_ON) {
+        dj__strlist_add(out, "--ptxas-options=--verbose");
+    }
+    if (cuda->check_no_spills == DJ_ON) {
+        dj__strlist_add(out, "--ptxas-options=--warn-on-spills");
+    }
+    if (cuda->check_no_local_memory == DJ_ON) {
+        dj__strlist_add(out, "--ptxas-options=--warn-on-local-memory-usage");
+    }
+    if (options->debug_info == DJ_ON) {
+        dj__strlist_add(out, "--device-debug");
+    } else if (cuda->with_line_info == DJ_ON) {
+        dj__strlist_add(out, "--generate-line-info");
+    }
+    if (!dj__cuda_flags_have_standard(options->flags, options->num_flags) &&
+        !dj__cuda_flags_have_standard(options->extra_flags, options->num_extra_flags)) {
+        dj__strlist_addf(out, "-std=c++%s", cuda->cpp_standard);
+    }
+    dj__strlist_add_all(out, options->flags, options->num_flags);
+    dj__strlist_add_all(out, options->extra_flags, options->num_extra_flags);
+    return dj__strlist_ok(out, err);
+}
