@@ -150,8 +150,8 @@ static dj_status launch_fail(const launch_call *call, const dj__cuda_slot *slot,
 }
 
 /* The second attempt, if there is hope; else the words. */
-static dj_status launch_again(launch_call *call, dj__cuda_slot *slot, dj__cu_result result,
-                              dj_error *err)
+static __attribute__((noinline)) dj_status launch_again(launch_call *call, dj__cuda_slot *slot,
+                                                        dj__cu_result result, dj_error *err)
 {
     if (dj__cuda_error_is_stale(result)) {
         dj_status status = dj__cuda_slot_renew(call->driver, call->module,

@@ -17,14 +17,14 @@ typedef struct plan_check {
 
 static inline bool plan_exceeds(const dj__cuda_slot *slot, const dj_launch_config *config)
 {
-    const dj_dim3 grid = config->grid;
-    const dj_dim3 block = config->block;
+    const dj_dim3 *grid = &config->grid;
+    const dj_dim3 *block = &config->block;
     /* If the product overflows, one of its factors is over its own limit. */
-    return (block.x > slot->max_block[0]) | (block.y > slot->max_block[1]) |
-           (block.z > slot->max_block[2]) |
-           ((uint64_t)block.x * block.y * block.z > slot->max_threads) |
-           (grid.x > slot->max_grid[0]) | (grid.y > slot->max_grid[1]) |
-           (grid.z > slot->max_grid[2]) | (config->shared_bytes > slot->max_shared);
+    return block->x > slot->max_block[0] || block->y > slot->max_block[1] ||
+           block->z > slot->max_block[2] ||
+           (uint64_t)block->x * block->y * block->z > slot->max_threads ||
+           grid->x > slot->max_grid[0] || grid->y > slot->max_grid[1] ||
+           grid->z > slot->max_grid[2] || config->shared_bytes > slot->max_shared;
 }
 
 dj_status dj__cuda_plan_fail_shared(const dj_module *module, const dj__cuda_slot *slot,
@@ -38,9 +38,12 @@ dj_status dj__cuda_plan_fail_shared(const dj_module *module, const dj__cuda_slot
                            slot->device->name, slot->device->shared_optin_bytes);
 }
 
-/* The rare path: words for what plan_exceeds found. */
-static dj_status plan_fail_limits(const dj_module *module, const dj__cuda_slot *slot,
-                                  const dj_launch_config *config, dj_error *err)
+/* The rare path: words for what plan_exceeds found. Out of line, as all that is rare: inlined, it
+ * makes the usual path save registers. */
+static __attribute__((noinline)) dj_status plan_fail_limits(const dj_module *module,
+                                                            const dj__cuda_slot *slot,
+                                                            const dj_launch_config *config,
+                                                            dj_error *err)
 {
     const dj_cuda_device *device = slot->device;
     const dj_dim3 grid = config->grid;
@@ -158,8 +161,10 @@ static dj__cu_launch_attribute *plan_attribute(dj__cuda_plan *plan, uint32_t id)
     return attribute;
 }
 
-static dj_status plan_vendor(const dj_module *module, const dj__cuda_slot *slot,
-                             const dj_launch_config *config, dj__cuda_plan *plan, dj_error *err)
+static __attribute__((noinline)) dj_status plan_vendor(const dj_module *module,
+                                                       const dj__cuda_slot *slot,
+                                                       const dj_launch_config *config,
+                                                       dj__cuda_plan *plan, dj_error *err)
 {
     dj_cuda_launch_options options;
     dj_status status = plan_merge(config, &options, err);
@@ -220,19 +225,4 @@ dj_status dj__cuda_plan_make(const dj_module *module, const dj__cuda_slot *slot,
         return DJ_OK;
     }
     return plan_vendor(module, slot, config, plan, err);
-}
-
-dj__cu_result dj__cuda_plan_allow(const dj__cuda_api *api, dj_module *module, dj__cuda_slot *slot,
-                                  const dj__cuda_plan *plan)
-{
-    dj__cu_result result = DJ__CU_SUCCESS;
-    if (plan->config.shared_bytes >
-        atomic_load_explicit(&slot->shared_allowed, memory_order_acquire)) {
-        result = dj__cuda_slot_allow_shared(api, module, slot, plan->config.shared_bytes);
-    }
-    if (result == DJ__CU_SUCCESS && plan->nonportable &&
-        !atomic_load_explicit(&slot->nonportable, memory_order_acquire)) {
-        result = dj__cuda_slot_allow_nonportable(api, module, slot);
-    }
-    return result;
 }
