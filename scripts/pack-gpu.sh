@@ -55,7 +55,7 @@ collect tests/bin/ "${conformance[@]}"
 collect tests/gpu/ "${gpu[@]}"
 cmocka=$(ldd "$out/tests/bin/${conformance[0]}" | sed -n 's/.*libcmocka[^ ]* => \([^ ]*\) .*/\1/p')
 cp -L "$cmocka" "$out/lib/libcmocka.so.0"
-git rev-parse --short HEAD >"$out/revision" 2>/dev/null || true
+git describe --always --dirty >"$out/revision" 2>/dev/null || true
 
 cat >"$out/README" <<'TEXT'
 DeepJIT, built to be carried. In the root of the source tree, on a machine with a GPU and nvcc:
