@@ -22,6 +22,18 @@ static dj__cu_deviceptr memory_address(const void *memory)
     return (dj__cu_deviceptr)(uintptr_t)memory;
 }
 
+/* True once, if the primary context was reset and has been brought back: what failed is worth a
+ * second attempt. */
+static bool memory_try_again(dj_driver *driver, dj__cu_result result, bool *tried)
+{
+    dj__cu_context context = NULL;
+    if (*tried || (result != DJ__CU_INVALID_CONTEXT && result != DJ__CU_CONTEXT_IS_DESTROYED)) {
+        return false;
+    }
+    *tried = true;
+    return dj__cuda_context_renew(driver, &context, NULL) == DJ_OK;
+}
+
 dj_status dj__cuda_mem_alloc(dj_driver *driver, size_t size, void **out, dj_error *err)
 {
     const dj__cuda_api *api = &driver->api;
@@ -32,9 +44,13 @@ dj_status dj__cuda_mem_alloc(dj_driver *driver, size_t size, void **out, dj_erro
     if (status != DJ_OK) {
         return status;
     }
-    const int mode = dj__cuda_relax(api);
-    const dj__cu_result result = api->cuMemAlloc(&memory, size > 0 ? size : 1);
-    dj__cuda_unrelax(api, mode);
+    bool tried = false;
+    dj__cu_result result;
+    do {
+        const int mode = dj__cuda_relax(api);
+        result = api->cuMemAlloc(&memory, size > 0 ? size : 1);
+        dj__cuda_unrelax(api, mode);
+    } while (memory_try_again(driver, result, &tried));
     if (result != DJ__CU_SUCCESS) {
         return dj__cuda_fail(api, err, result, "cannot allocate %zu bytes on CUDA device %d", size,
                              dj__cuda_context_ordinal(driver));
@@ -89,9 +105,13 @@ dj_status dj__cuda_synchronize(dj_driver *driver, dj_error *err)
     if (status != DJ_OK) {
         return status;
     }
-    const int mode = dj__cuda_relax(api);
-    const dj__cu_result result = api->cuCtxSynchronize();
-    dj__cuda_unrelax(api, mode);
+    bool tried = false;
+    dj__cu_result result;
+    do {
+        const int mode = dj__cuda_relax(api);
+        result = api->cuCtxSynchronize();
+        dj__cuda_unrelax(api, mode);
+    } while (memory_try_again(driver, result, &tried));
     return result == DJ__CU_SUCCESS
                ? DJ_OK
                : dj__cuda_fail(api, err, result, "waiting for CUDA device %d failed",
