@@ -59,7 +59,8 @@ typedef struct dj_config {
     /* Where log messages go. NULL: stderr. JIT_LOG decides how many. */
     dj_log_fn log;
     void *log_user;
-    /* The stream of launches that name none. NULL: the device's default stream. */
+    /* The stream of launches that name none. NULL: the hosting framework's current stream where
+     * the back end knows it (CUDA: PyTorch, TVM-FFI), else the device's default stream. */
     dj_stream_fn current_stream;
     void *current_stream_user;
     /* The back end by name, for a call that gives none: one that this build lacks is then an

@@ -219,9 +219,30 @@ static void memory(void **state)
     assert_null(first);
     cuda_fixture_says(&fixture, "cannot allocate 2199023255552 bytes on CUDA device 0");
     assert_int_equal(fixture.err.native, DJ__CU_OUT_OF_MEMORY);
+}
+
+/* Ours is brought back; another's is not ours to replace. */
+static void contexts_that_are_gone(void **state)
+{
+    (void)state;
+    const dj_driver_ops *ops = &dj__cuda_driver_ops;
+    void *block = NULL;
+    start(NULL);
+    assert_int_equal(ops->synchronize(fixture.driver, &fixture.err), DJ_OK);
     atomic_store(&fake.contexts[0].alive, false);
+    assert_int_equal(ops->mem_alloc(fixture.driver, 16, &block, &fixture.err), DJ_OK);
+    assert_int_equal(ops->mem_free(fixture.driver, block, &fixture.err), DJ_OK);
+    assert_int_equal(fake.retains, 2);
+    atomic_store(&fake.contexts[0].alive, false);
+    assert_int_equal(ops->synchronize(fixture.driver, &fixture.err), DJ_OK);
+    assert_int_equal(fake.retains, 3);
+
+    fake_current = 3; /* never alive */
     assert_int_equal(ops->synchronize(fixture.driver, &fixture.err), DJ_DEVICE);
     cuda_fixture_says(&fixture, "waiting for CUDA device 0 failed");
+    cuda_fixture_says(&fixture, "the context that is current in this thread was destroyed");
+    assert_int_equal(fake.retains, 3);
+    assert_int_equal(fake_current, 3);
 }
 
 /* ---- for experts ---- */
@@ -391,6 +412,7 @@ int main(void)
         DRIVER_TEST(choice_of_the_device),
         DRIVER_TEST(primary_context_of_the_chosen_device),
         DRIVER_TEST(memory),
+        DRIVER_TEST(contexts_that_are_gone),
         DRIVER_TEST(handles_and_attributes),
         DRIVER_TEST(lowered_shared_memory),
         DRIVER_TEST(occupancy),
