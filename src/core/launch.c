@@ -94,18 +94,17 @@ dj_status dj__launch_config(const dj_kernel *kernel, const dj_launch_options *ca
                         (long long)shared);
     }
     out->shared_bytes = (uint64_t)shared;
+    out->stream = NULL;
     if (call->stream != NULL || call->stream_set) {
         out->stream = call->stream;
     } else if (defaults->stream != NULL || defaults->stream_set) {
         out->stream = defaults->stream;
-    } else if ((kernel->ops->caps & DJ_DRIVER_SYNCHRONOUS) != 0) {
-        out->stream = NULL;
-    } else if (config->current_stream != NULL) {
-        out->stream = config->current_stream(config->current_stream_user);
-    } else if (kernel->ops->current_stream != NULL) {
-        out->stream = kernel->ops->current_stream(kernel->driver);
-    } else {
-        out->stream = NULL;
+    } else if ((kernel->ops->caps & DJ_DRIVER_SYNCHRONOUS) == 0) {
+        if (config->current_stream != NULL) {
+            out->stream = config->current_stream(config->current_stream_user);
+        } else if (kernel->ops->current_stream != NULL) {
+            out->stream = kernel->ops->current_stream(kernel->driver);
+        }
     }
     return DJ_OK;
 }
