@@ -2,6 +2,8 @@
 /*
  * What the conformance programs share. They use the public API only and run on whichever back
  * end DJ_TEST_BACKEND names (default: host). Every program has a cache root of its own.
+ * DJ_TEST_NO_EXECUTION says that launches compute nothing, as on a stand-in device: everything
+ * but the results is checked then.
  */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
@@ -32,6 +34,22 @@ static inline const dj_backend *suite_backend(void)
         fail_msg("no back end %s", name);
     }
     return backend;
+}
+
+/* Skips the running test on other back ends, and says why. */
+static inline void suite_needs_host(const char *why)
+{
+    const char *name = dj_backend_name(suite_backend());
+    if (strcmp(name, "host") != 0) {
+        print_message("skipped on the %s back end: %s\n", name, why);
+        skip();
+    }
+}
+
+/* What a kernel computed; where none runs, what it should have computed. */
+static inline int suite_result(int got, int want)
+{
+    return getenv("DJ_TEST_NO_EXECUTION") != NULL ? want : got;
 }
 
 static inline dj_runtime *suite_new_runtime(const dj_config *config)
@@ -104,6 +122,21 @@ static inline void suite_download(void *to, const void *memory, size_t size)
         dj_mem_copy(suite_runtime, to, memory, size, &err) != DJ_OK) {
         fail_msg("download: %s", err.message);
     }
+}
+
+/* Device memory holds exactly these bytes. */
+static inline void suite_expect(const void *memory, const void *want, size_t size)
+{
+    unsigned char *got = malloc(size);
+    assert_non_null(got);
+    suite_download(got, memory, size);
+    for (size_t i = 0; i < size; i++) {
+        const int expected = ((const unsigned char *)want)[i];
+        if (suite_result(got[i], expected) != expected) {
+            fail_msg("byte %zu of %zu is %02x, expected %02x", i, size, got[i], expected);
+        }
+    }
+    free(got);
 }
 
 static inline void suite_launch(dj_kernel *kernel, dj_dim3 grid, dj_dim3 block, int64_t shared,
