@@ -466,6 +466,50 @@ static void symbols_and_globals(void **state)
     dj_runtime_release(runtime);
 }
 
+/* ---- what only a real compiler makes ---- */
+
+static const char with_globals[] = "__device__ int table[4] = {10, 20, 30, 40};\n"
+                                   "__constant__ float factor;\n"
+                                   "extern \"C\" __global__ void __launch_bounds__(64) "
+                                   "__cluster_dims__(2) use(float *out, int n)\n"
+                                   "{ out[n] = factor * table[n & 3]; }\n";
+
+static void compiled_by_nvcc(void **state)
+{
+    (void)state;
+    dj_runtime *runtime = NULL;
+    dj_kernel *kernel = NULL;
+    dj_error err = DJ_ERROR_INIT;
+    must(dj_runtime_create(dj_backend_find("cuda"), NULL, &runtime, &err), &err);
+    const dj_status status = maker_try(runtime, with_globals, &kernel, &err);
+    if (status == DJ_UNAVAILABLE) {
+        print_message("skipped, there is no nvcc: %s\n", err.message);
+        dj_runtime_release(runtime);
+        skip();
+    }
+    must(status, &err);
+    void *address = NULL;
+    size_t size = 0;
+    int table[4] = {0};
+    float *out = NULL;
+    int n = 1;
+    must(dj_cuda_global(kernel, "table", &address, &size, &err), &err);
+    assert_int_equal(size, sizeof(table));
+    must(dj_mem_copy(runtime, table, address, size, &err), &err);
+    assert_int_equal(table[3], 40);
+    must(dj_cuda_global(kernel, "factor", &address, &size, &err), &err);
+    assert_int_equal(size, sizeof(float));
+    dj_launch_options options = maker_one_thread();
+    options.grid.x = 4;
+    options.block.x = 64;
+    must(dj_launch(kernel, &options, DJ_ARGS(out, n), &err), &err);
+    options.block.x = 65;
+    maker_expect(dj_launch(kernel, &options, DJ_ARGS(out, n), &err), DJ_INVALID_ARGUMENT, &err,
+                 "this kernel allows at most 64");
+    dj_kernel_release(kernel);
+    dj_runtime_release(runtime);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, maker_setup, maker_teardown)
@@ -484,6 +528,7 @@ int main(void)
         TEST(native_handles),
         TEST(attributes_and_occupancy),
         TEST(symbols_and_globals),
+        TEST(compiled_by_nvcc),
     };
     return cmocka_run_group_tests_name("CUDA: run", tests, maker_group, NULL);
 }
