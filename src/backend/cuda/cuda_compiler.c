@@ -134,24 +134,20 @@ static dj_status nvcc_describe(dj_compiler *compiler, dj__strlist *files, dj__st
 
 /* ---- checks of what nvcc made and said ---- */
 
-/* NULL if the bytes are a cubin that can be loaded, else what is wrong with them. */
-static const char *nvcc_binary_fault(const unsigned char *data, size_t size)
+/* OK if the bytes are a cubin that can be loaded, whole and with any number of kernels. */
+static dj_status nvcc_check_binary(const char *data, size_t size, dj_error *fault)
 {
-    enum { HEAD = 64, CLASS = 4, CLASS_64 = 2, TYPE = 16, RELOCATABLE = 1, MACHINE = 18 };
-    enum { MACHINE_CUDA = 190 };
-    if (size == 0) {
-        return "is empty";
+    enum { TYPE = 16, RELOCATABLE = 1 };
+    dj__cubin cubin;
+    const dj_status status = dj__cubin_read(data, size, &cubin, fault);
+    if (status != DJ_OK) {
+        return status;
     }
-    if (size < 4 || memcmp(data, "\177ELF", 4) != 0) {
-        return "is not an ELF file";
-    }
-    if (size < HEAD || data[CLASS] != CLASS_64) {
-        return "is a broken ELF file";
-    }
-    if (data[MACHINE] + 256 * data[MACHINE + 1] != MACHINE_CUDA) {
-        return "is an ELF file for another machine";
-    }
-    return data[TYPE] == RELOCATABLE ? "is relocatable code, which would have to be linked" : NULL;
+    dj__cubin_fini(&cubin);
+    return data[TYPE] != RELOCATABLE
+               ? DJ_OK
+               : dj__fail(fault, DJ_INVALID_ARGUMENT,
+                          "it is relocatable code, which would have to be linked");
 }
 
 /* `text` with any number of blanks for each of its own, in any case. */
@@ -220,14 +216,15 @@ static dj_status nvcc_take_binary(const dj__cuda_run *run, const char *log, dj_e
     size_t size = 0;
     const int error =
         dj__read_at(run->workdir->fd, DJ__CUDA_BINARY, NVCC_BINARY_LIMIT, &data, &size);
-    const char *fault =
-        error != 0 ? "is missing" : nvcc_binary_fault((const unsigned char *)data, size);
-    dj_status status = DJ_OK;
-    if (fault != NULL) {
-        status = dj__fail(err, DJ_COMPILE,
-                          "NVCC did not produce a valid CUBIN: %s %s, although it reported "
-                          "success:\n%s\n%s",
-                          DJ__CUDA_BINARY, fault, dj__strbuf_str(run->job->command), log);
+    dj_error fault = DJ_ERROR_INIT;
+    dj_status status = error == 0
+                           ? nvcc_check_binary(data, size, &fault)
+                           : dj__fail_errno(&fault, error, "it reported success, but left no file");
+    if (status == DJ_NO_MEMORY) {
+        status = dj__fail_memory(err);
+    } else if (status != DJ_OK) {
+        status = dj__fail(err, DJ_COMPILE, "NVCC did not produce a valid CUBIN: %s: %s\n%s\n%s",
+                          DJ__CUDA_BINARY, fault.message, dj__strbuf_str(run->job->command), log);
     }
     if (status == DJ_OK) {
         status = nvcc_check_report(run->job, log, err);
