@@ -76,7 +76,9 @@ static void nvcc_complete(const dj_compile_options *common, void *vendor)
 
 static bool nvcc_names_source(const dj_compile_options *options)
 {
-    return options->debug_info == DJ_ON || options->cuda->with_line_info == DJ_ON;
+    return options->debug_info == DJ_ON || options->cuda->with_line_info == DJ_ON ||
+           dj__cuda_flags_have_lines(options->flags, options->num_flags) ||
+           dj__cuda_flags_have_lines(options->extra_flags, options->num_extra_flags);
 }
 
 /* What nvcc reads from its environment goes through its shell like any flag. */

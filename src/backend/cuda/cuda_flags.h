@@ -29,5 +29,7 @@ dj_status dj__cuda_check_env(const dj__strlist *env, dj_error *err);
 
 /* True if a flag of the list names the language's standard. */
 bool dj__cuda_flags_have_standard(const char *const *flags, size_t count);
+/* True if a flag asks for line or debug information. */
+bool dj__cuda_flags_have_lines(const char *const *flags, size_t count);
 
 #endif

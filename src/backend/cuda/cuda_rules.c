@@ -353,17 +353,30 @@ dj_status dj__cuda_check_shell(const char *const *flags, size_t count, dj_error 
     return rules_check("flags", flags, count, 0, err);
 }
 
-bool dj__cuda_flags_have_standard(const char *const *flags, size_t count)
+/* True if one of the options is among the flags, and not as another one's value. */
+static bool rules_have(const char *const *flags, size_t count, const char *const *names)
 {
     bool is_value = false;
     for (size_t i = 0; i < count; i++) {
-        if (!is_value &&
-            (rules_is_option(flags[i], "-std") || rules_is_option(flags[i], "--std"))) {
+        if (!is_value && rules_is_any(flags[i], names)) {
             return true;
         }
         is_value = !is_value && rules_after(flags[i], rules_find_quoted(flags[i])).takes_value;
     }
     return false;
+}
+
+bool dj__cuda_flags_have_standard(const char *const *flags, size_t count)
+{
+    static const char *const names[] = {"-std", "--std", NULL};
+    return rules_have(flags, count, names);
+}
+
+bool dj__cuda_flags_have_lines(const char *const *flags, size_t count)
+{
+    static const char *const names[] = {"-lineinfo", "--generate-line-info", "-G", "--device-debug",
+                                        NULL};
+    return rules_have(flags, count, names);
 }
 
 /* ---- the environment ---- */

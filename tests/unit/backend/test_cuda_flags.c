@@ -67,6 +67,13 @@ static void test_cuda_flags_all(void **state)
     assert_true(dj__cuda_compiler_ops.names_source(&fixture.options));
     fixture.options.debug_info = DJ_OFF;
     assert_false(dj__cuda_compiler_ops.names_source(&fixture.options));
+    static const char *const lines[] = {"-DX", "-lineinfo"};
+    static const char *const none[] = {"-Xcompiler", "-G"};
+    fixture.options.flags = lines;
+    fixture.options.num_flags = 2;
+    assert_true(dj__cuda_compiler_ops.names_source(&fixture.options));
+    fixture.options.flags = none;
+    assert_false(dj__cuda_compiler_ops.names_source(&fixture.options));
     cuda_fixture_fini(&fixture);
 }
 
