@@ -12,7 +12,8 @@
 static const char source[] = TENSOR_MAP_SOURCE
     "\n"
     "constexpr int TILE = 32;\n"
-    "constexpr int BOX_ROWS = TILE + 2, BOX_COLUMNS = TILE + 4; /* a row: 16-byte units */\n"
+    "constexpr int SIDE = 4; /* columns left and right: boxes begin at multiples of 16 bytes */\n"
+    "constexpr int BOX_ROWS = TILE + 2, BOX_COLUMNS = TILE + 2 * SIDE;\n"
     "\n"
     "/* The mean of 3 x 3 elements; outside the picture all is 0. */\n"
     "extern \"C\" __global__ void blur(float *out, const __grid_constant__ tensor_map in,\n"
@@ -29,7 +30,7 @@ static const char source[] = TENSOR_MAP_SOURCE
     "    __syncthreads();\n"
     "    if (leader) {\n"
     "        barrier_expect(&loaded, sizeof box);\n"
-    "        load_box(box, &in, first_x - 1, first_y - 1, &loaded); /* may begin outside */\n"
+    "        load_box(box, &in, first_x - SIDE, first_y - 1, &loaded); /* may begin outside */\n"
     "    }\n"
     "    barrier_wait(&loaded, 0);\n"
     "    const int x = first_x + threadIdx.x;\n"
@@ -37,7 +38,7 @@ static const char source[] = TENSOR_MAP_SOURCE
     "        float sum = 0.0f;\n"
     "        for (int dy = 0; dy < 3; dy++) {\n"
     "            for (int dx = 0; dx < 3; dx++) {\n"
-    "                sum += box[i + dy][threadIdx.x + dx];\n"
+    "                sum += box[i + dy][SIDE - 1 + threadIdx.x + dx];\n"
     "            }\n"
     "        }\n"
     "        if (first_y + i < rows && x < columns) {\n"
@@ -46,7 +47,7 @@ static const char source[] = TENSOR_MAP_SOURCE
     "    }\n"
     "}\n";
 
-enum { TILE = 32, BOX_ROWS = TILE + 2, BOX_COLUMNS = TILE + 4 };
+enum { TILE = 32, SIDE = 4, BOX_ROWS = TILE + 2, BOX_COLUMNS = TILE + 2 * SIDE };
 
 static double pixel(const float *in, int rows, int columns, int y, int x)
 {
