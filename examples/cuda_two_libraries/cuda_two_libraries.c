@@ -59,8 +59,8 @@ static void open_library(library *lib)
     cuda.cpp_standard = lib->cpp_standard;
     dj_compile_options compile = DJ_COMPILE_OPTIONS_INIT;
     compile.cuda = &cuda;
-    compile.flags = &lib->flag; /* instead of the default ones, one of which needs C++20 */
-    compile.num_flags = 1;
+    compile.extra_flags = &lib->flag;
+    compile.num_extra_flags = 1;
     dj_launch_options launch = DJ_LAUNCH_OPTIONS_INIT;
     launch.grid.x = 1;
     launch.block.x = lib->threads;

@@ -124,8 +124,8 @@ static dj_entry_state marker_family(marker_span text, marker_span *body, marker_
                                     const char **problem)
 {
     static const char first_line[] = MARKER_HEAD MARKER_VERSION "\n";
-    marker_span head;
-    marker_span tail;
+    marker_span head = {NULL, 0};
+    marker_span tail = {NULL, 0};
     const bool has_head = marker_head(text, &head);
     const bool has_tail = marker_tail(text, &tail, body, hash);
     if (!has_head && !has_tail) {

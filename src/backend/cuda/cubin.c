@@ -579,7 +579,7 @@ static void cubin_take_shared(cubin_file *file, const cubin_section *section)
 static dj_status cubin_take_section(cubin_file *file, size_t index)
 {
     const cubin_section section = cubin_section_at(file, index);
-    cubin_piece content;
+    cubin_piece content = {NULL, 0};
     switch (section.type) {
     case CUBIN_INFO:
         return cubin_take_info(file, &section);

@@ -54,10 +54,32 @@ dj_status dj__cuda_context(dj_driver *driver, dj__cu_context *out, dj_error *err
     return *out != NULL ? DJ_OK : context_use_primary(driver, false, out, err);
 }
 
+/* True if `context` is our device's primary one, whoever retained it. To ask is to retain it; it
+ * then is ours, as it would be had we been first. */
+static bool context_is_primary(dj_driver *driver, dj__cu_context context)
+{
+    const dj__cuda_api *api = &driver->api;
+    dj__cu_context primary = atomic_load_explicit(&driver->primary, memory_order_acquire);
+    if (primary != NULL) {
+        return primary == context;
+    }
+    pthread_mutex_lock(&driver->lock);
+    const int mode = dj__cuda_relax(api);
+    if (api->cuDevicePrimaryCtxRetain(&primary, driver->devices[driver->ordinal].handle) ==
+        DJ__CU_SUCCESS) {
+        atomic_store_explicit(&driver->primary, primary, memory_order_release);
+    } else {
+        primary = NULL;
+    }
+    dj__cuda_unrelax(api, mode);
+    pthread_mutex_unlock(&driver->lock);
+    return primary == context;
+}
+
 dj_status dj__cuda_context_renew(dj_driver *driver, dj__cu_context *out, dj_error *err)
 {
     const dj_status status = dj__cuda_context(driver, out, err);
-    if (status != DJ_OK || *out != atomic_load_explicit(&driver->primary, memory_order_acquire)) {
+    if (status != DJ_OK || !context_is_primary(driver, *out)) {
         return status;
     }
     return context_use_primary(driver, true, out, err);

@@ -74,6 +74,17 @@ static dj_status flags_check_values(const dj_compile_options *options, const cha
     return flags_check_arch(arch, err);
 }
 
+/* The caller's list, or the default one, of which gcc's headers take -fconcepts as a promise of
+ * C++20: with an older cpp_standard they would not compile. */
+static void flags_add_list(const dj_compile_options *options, bool before_20, dj__strlist *out)
+{
+    for (size_t i = 0; i < options->num_flags; i++) {
+        if (!before_20 || strcmp(options->flags[i], "--compiler-options=-fconcepts") != 0) {
+            dj__strlist_add(out, options->flags[i]);
+        }
+    }
+}
+
 dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj__strlist *out,
                          dj_error *err)
 {
@@ -111,11 +122,13 @@ dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj
     } else if (cuda->with_line_info == DJ_ON) {
         dj__strlist_add(out, "--generate-line-info");
     }
-    if (!dj__cuda_flags_have_standard(options->flags, options->num_flags) &&
-        !dj__cuda_flags_have_standard(options->extra_flags, options->num_extra_flags)) {
+    const bool standard =
+        !dj__cuda_flags_have_standard(options->flags, options->num_flags) &&
+        !dj__cuda_flags_have_standard(options->extra_flags, options->num_extra_flags);
+    if (standard) {
         dj__strlist_addf(out, "-std=c++%s", cuda->cpp_standard);
     }
-    dj__strlist_add_all(out, options->flags, options->num_flags);
+    flags_add_list(options, standard && cuda->cpp_standard[0] < '2', out);
     dj__strlist_add_all(out, options->extra_flags, options->num_extra_flags);
     return dj__strlist_ok(out, err);
 }

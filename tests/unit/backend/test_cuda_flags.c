@@ -32,6 +32,20 @@ static void test_cuda_flags_defaults(void **state)
     cuda_fixture_fini(&fixture);
 }
 
+/* gcc's headers take -fconcepts as C++20. */
+static void test_cuda_flags_older_standard(void **state)
+{
+    (void)state;
+    cuda_fixture fixture;
+    test_cuda_flags_setup(&fixture);
+    fixture.cuda.cpp_standard = "17";
+    test_cuda_flags_expect(
+        &fixture, "--gpu-architecture=sm_90a -O3 --compiler-options=-O3 "
+                  "--ptxas-options=--register-usage-level=10 -std=c++17 --compiler-options=-fPIC "
+                  "--expt-relaxed-constexpr --expt-extended-lambda");
+    cuda_fixture_fini(&fixture);
+}
+
 static void test_cuda_flags_all(void **state)
 {
     (void)state;
@@ -335,7 +349,8 @@ static void test_cuda_flags_env(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_flags_defaults), cmocka_unit_test(test_cuda_flags_all),
+        cmocka_unit_test(test_cuda_flags_defaults), cmocka_unit_test(test_cuda_flags_older_standard),
+        cmocka_unit_test(test_cuda_flags_all),
         cmocka_unit_test(test_cuda_flags_standard), cmocka_unit_test(test_cuda_flags_complete),
         cmocka_unit_test(test_cuda_flags_values),   cmocka_unit_test(test_cuda_flags_meaning),
         cmocka_unit_test(test_cuda_flags_shell),    cmocka_unit_test(test_cuda_flags_env),

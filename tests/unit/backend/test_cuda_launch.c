@@ -384,6 +384,22 @@ static void primary_context_was_reset(void **state)
     assert_ptr_equal(fake.function, &fake.functions[2]);
 }
 
+/* Somebody else made the primary context current: we never retained it, but know it again. */
+static void primary_context_of_others_was_reset(void **state)
+{
+    (void)state;
+    atomic_store(&fake.contexts[0].alive, true);
+    fake_current = 1;
+    cuda_fixture_start(&fixture);
+    expect_launch(&one_block);
+    assert_int_equal(fake.retains, 0);
+    atomic_store(&fake.contexts[0].alive, false);
+    atomic_store(&fake.functions[0].valid, false);
+    expect_launch(&one_block);
+    assert_true(fake.retains > 0);
+    assert_ptr_equal(fake.function, &fake.functions[1]);
+}
+
 /* A context that is not ours is not replaced. */
 static void foreign_context_was_destroyed(void **state)
 {
@@ -498,6 +514,7 @@ int main(void)
         LAUNCH_TEST(context_was_reset_and_made_again),
         LAUNCH_TEST(function_at_the_same_address),
         LAUNCH_TEST(primary_context_was_reset),
+        LAUNCH_TEST(primary_context_of_others_was_reset),
         LAUNCH_TEST(foreign_context_was_destroyed),
         LAUNCH_TEST(words_of_failures),
         LAUNCH_TEST(an_error_is_not_needed),
