@@ -349,11 +349,15 @@ static void test_cuda_flags_env(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_flags_defaults), cmocka_unit_test(test_cuda_flags_older_standard),
+        cmocka_unit_test(test_cuda_flags_defaults),
+        cmocka_unit_test(test_cuda_flags_older_standard),
         cmocka_unit_test(test_cuda_flags_all),
-        cmocka_unit_test(test_cuda_flags_standard), cmocka_unit_test(test_cuda_flags_complete),
-        cmocka_unit_test(test_cuda_flags_values),   cmocka_unit_test(test_cuda_flags_meaning),
-        cmocka_unit_test(test_cuda_flags_shell),    cmocka_unit_test(test_cuda_flags_env),
+        cmocka_unit_test(test_cuda_flags_standard),
+        cmocka_unit_test(test_cuda_flags_complete),
+        cmocka_unit_test(test_cuda_flags_values),
+        cmocka_unit_test(test_cuda_flags_meaning),
+        cmocka_unit_test(test_cuda_flags_shell),
+        cmocka_unit_test(test_cuda_flags_env),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
