@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/fs.h"
+#include "cache/entry.h"
 #include "core/core.h"
 #include "core/prelude.h"
 #include <errno.h>
@@ -150,6 +151,39 @@ static dj_status build_check_binary(const build_state *build, const char *after,
     return DJ_OK;
 }
 
+static void build_seen(void *user, const dj_binary_info *info)
+{
+    (void)user;
+    (void)info;
+}
+
+/* What a hook leaves must still be a binary, where the back end can tell: an entry that no driver
+ * loads would be found, refused and built again for ever. */
+static dj_status build_check_hooked(const build_state *build, dj_error *err)
+{
+    const dj_compiler_ops *ops = build->runtime->backend->compiler;
+    dj_status status = build_check_binary(build, "the post hook", err);
+    if (status != DJ_OK || ops->inspect == NULL) {
+        return status;
+    }
+    dj_binary binary = {.path = ops->binary_name};
+    char *data = NULL;
+    const int error =
+        dj__read_at(build->dir, ops->binary_name, DJ__FILE_LIMIT, &data, &binary.size);
+    if (error != 0) {
+        return dj__fail_errno(err, error, "%s/%s", build->path, ops->binary_name);
+    }
+    binary.data = data;
+    dj_error reason = DJ_ERROR_INIT;
+    status = ops->inspect(&binary, build_seen, NULL, &reason);
+    free(data);
+    if (status == DJ_OK || status == DJ_NO_MEMORY) {
+        return status == DJ_OK ? status : dj__fail_memory(err);
+    }
+    return dj__fail(err, DJ_COMPILE, "post hook %s did not leave a valid %s: %s",
+                    build->request->options.common.post_hook, ops->binary_name, reason.message);
+}
+
 static dj_status build_hook(build_state *build, dj_error *err)
 {
     if (build->request->hook_path == NULL) {
@@ -157,7 +191,7 @@ static dj_status build_hook(build_state *build, dj_error *err)
     }
     const dj_status status =
         dj__hook_run(build->runtime, build->request, build->path, &build->log, err);
-    return status != DJ_OK ? status : build_check_binary(build, "the post hook", err);
+    return status != DJ_OK ? status : build_check_hooked(build, err);
 }
 
 /* Where debuggers and profilers look for the source. A copy for people: the compiler reads only

@@ -21,7 +21,7 @@ static dj_status compile_rebuild(dj_runtime *runtime, const dj__request *request
                                  dj_kernel **kernel, dj_error *err)
 {
     dj__log_write(&runtime->log, DJ_LOG_WARN,
-                  "%s: the driver refuses the cached binary (%s); "
+                  "%s: the cached binary cannot be loaded (%s); "
                   "building it once more",
                   request->tag, err != NULL ? err->message : "incompatible");
     dj_artifact *artifact = NULL;
@@ -245,9 +245,19 @@ static dj_status compile_artifact(dj_runtime *runtime, dj__request *request, dj_
     return status;
 }
 
-static void compile_count_kernels(void *user, const dj_binary_info *info)
+/* What dj_build says of the kernels in a binary: "2: a, b". */
+typedef struct compile_kernels {
+    size_t count;
+    dj__strbuf names;
+} compile_kernels;
+
+static void compile_list_kernels(void *user, const dj_binary_info *info)
 {
-    *(size_t *)user = info->num_kernels;
+    compile_kernels *kernels = user;
+    kernels->count = info->num_kernels;
+    for (size_t i = 0; i < info->num_kernels; i++) {
+        dj__strbuf_printf(&kernels->names, "%s%s", i > 0 ? ", " : ": ", info->kernels[i].name);
+    }
 }
 
 /* Gives the artifact up if its binary does not hold exactly one kernel; a published entry stays,
@@ -255,13 +265,15 @@ static void compile_count_kernels(void *user, const dj_binary_info *info)
 static dj_status compile_check_single(dj_runtime *runtime, dj_artifact **artifact, dj_error *err)
 {
     const dj_entry *entry = &(*artifact)->entry;
-    size_t count = 0;
+    compile_kernels kernels = {0};
+    dj__strbuf_init(&kernels.names, sizeof(err->message));
     dj_status status = dj_inspect(runtime->backend, entry->binary, entry->binary_size,
-                                  compile_count_kernels, &count, err);
-    if (status == DJ_OK && count != 1) {
-        status = dj__fail(err, DJ_INVALID_ARGUMENT, "expected exactly one kernel, found %zu: %s",
-                          count, (*artifact)->binary_path);
+                                  compile_list_kernels, &kernels, err);
+    if (status == DJ_OK && kernels.count != 1) {
+        status = dj__fail(err, DJ_INVALID_ARGUMENT, "expected exactly one kernel, found %zu%s\n%s",
+                          kernels.count, dj__strbuf_str(&kernels.names), (*artifact)->binary_path);
     }
+    dj__strbuf_fini(&kernels.names);
     if (status != DJ_OK) {
         dj__artifact_drop(*artifact);
         *artifact = NULL;

@@ -186,6 +186,12 @@ static dj_status maker_compile(dj_compiler *compiler, const dj_compile_job *job,
 
 static const char *const maker_nothing[] = {NULL};
 
+static dj_status maker_inspect(const dj_binary *binary, dj_inspect_fn visit, void *user,
+                               dj_error *err)
+{
+    return dj__cuda_compiler_ops.inspect(binary, visit, user, err);
+}
+
 static const dj_compiler_ops maker_compiler_ops = {
     .size = sizeof(dj_compiler_ops),
     .source_name = "kernel.cu",
@@ -199,6 +205,7 @@ static const dj_compiler_ops maker_compiler_ops = {
     .describe = maker_describe,
     .flags = maker_flags,
     .compile = maker_compile,
+    .inspect = maker_inspect,
 };
 
 static const dj_backend maker_backend = {

@@ -362,8 +362,10 @@ static void hook_delivers(void **state)
         dj_kernel *kernel = NULL;
         dj_error err = DJ_ERROR_INIT;
         maker_expect(dj_compile(runtime, "t", good, strlen(good), &options, &kernel, &err),
-                     DJ_INCOMPATIBLE, &err, bad[i].message);
+                     DJ_COMPILE, &err, bad[i].message);
+        assert_non_null(strstr(err.message, "post hook hook.py did not leave a valid"));
         assert_null(kernel);
+        assert_int_equal(maker_entries(runtime), 0); /* good for nobody: not published */
     }
     expect_working(runtime); /* without the hook */
     dj_runtime_release(runtime);

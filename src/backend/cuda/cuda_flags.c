@@ -67,8 +67,8 @@ static dj_status flags_check_values(const dj_compile_options *options, const cha
     }
     if (standard == NULL || strlen(standard) != 2 || strspn(standard, "0123456789") != 2) {
         return dj__fail(err, DJ_INVALID_ARGUMENT,
-                        "invalid cpp_standard: %s (expected what follows -std=c++, such as 17 or "
-                        "20)",
+                        "invalid cpp_standard (JIT_CPP_STANDARD): %s (expected what follows "
+                        "-std=c++, such as 17 or 20)",
                         standard != NULL ? standard : "");
     }
     return flags_check_arch(arch, err);
