@@ -110,8 +110,8 @@ DJ_API const char *dj_status_text(dj_status status);
  */
 typedef struct dj_error {
     int32_t status;    /* a dj_status */
-    int32_t native;    /* errno, an exit status or a vendor's code; 0 if there is none */
-    char origin[24];   /* where `native` comes from: "errno", "compiler", "host", ...; or "" */
+    int32_t native;    /* errno, a program's exit code or a CUresult; 0 if there is none */
+    char origin[24];   /* where `native` comes from: "errno", "compiler", "cuda", or "" */
     char message[992]; /* NUL-terminated */
 } dj_error;
 

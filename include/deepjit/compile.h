@@ -33,7 +33,9 @@ typedef struct dj_compile_options {
     /* dj_build fails with INVALID_ARGUMENT if the binary does not hold exactly one kernel; needs a
      * back end that can read its binaries without a device (CUDA). dj_compile always checks. */
     dj_tri single_kernel;
-    /* Free-form compiler flags: `flags` replaces the default list, `extra_flags` is appended. */
+    /* Free-form compiler flags: `flags` replaces the default list (and dj_config.append_flags),
+     * `extra_flags` is appended. NULL is unset; a pointer that is not NULL, with a number of 0, is
+     * an empty list. */
     const char *const *flags;
     size_t num_flags;
     const char *const *extra_flags;
@@ -129,6 +131,9 @@ typedef void (*dj_key_field_fn)(void *user, const char *field, const void *value
 /*
  * Shows how the request key is made: calls `visit` for each field in the order in which it is
  * hashed and writes the key's 32 hexadecimal characters and a NUL to `key`. Compiles nothing.
+ *
+ * Errors: those of dj_build before it compiles; `key` is then "", and some fields may have been
+ * shown. UNAVAILABLE or INCOMPATIBLE without a usable compiler: recorded identities are not tried.
  */
 DJ_API dj_status dj_explain(dj_runtime *runtime, const char *tag, const char *source, size_t size,
                             const dj_compile_options *options, dj_key_field_fn visit, void *user,

@@ -46,8 +46,10 @@ typedef struct dj_arg {
  * Launches. `args` are the kernel's parameters in order; their number and sizes must match what
  * the binary declares. Argument memory is read before the call returns.
  *
- * Takes no lock, allocates nothing, logs nothing.
- * Errors: INVALID_ARGUMENT naming the parameter, dimension or limit; DEVICE.
+ * Takes no lock, allocates nothing and logs nothing, but for what comes first in a context (CUDA),
+ * more than 64 arguments (CUDA allocates, the host refuses them), and waking the host's threads.
+ * Errors: INVALID_ARGUMENT naming the parameter, dimension or limit; UNSUPPORTED naming what the
+ * device lacks; DEVICE.
  */
 DJ_API dj_status dj_launch(dj_kernel *kernel, const dj_launch_options *options, const dj_arg *args,
                            size_t num_args, dj_error *err);
