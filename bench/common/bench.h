@@ -11,6 +11,7 @@
 #include <deepjit/cuda.h>
 #include <deepjit/deepjit.h>
 #include <ftw.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,18 @@ static inline double bench_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+/* Keeps the calling thread on the processor on which it is, for even times. */
+static inline void bench_pin(void)
+{
+    cpu_set_t set;
+    const int cpu = sched_getcpu();
+    CPU_ZERO(&set);
+    if (cpu >= 0 && cpu < CPU_SETSIZE) {
+        CPU_SET(cpu, &set);
+        (void)sched_setaffinity(0, sizeof(set), &set);
+    }
 }
 
 /* ---- Failures ---- */

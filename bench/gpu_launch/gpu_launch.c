@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dj_launch against cuLaunchKernelEx by hand: the same kernel, function, configuration and stream,
- * in alternating chunks of one process. Arguments are gathered anew for each launch on both sides.
+ * in alternating chunks of one pinned thread, with an empty queue before each. Options and
+ * configuration are made once, arguments are gathered anew for each launch, on both sides.
  *
  * Run: gpu_launch                    on a GPU
  *      gpu_launch --null <driver>    on a driver that does nothing: the library's own time
  */
 #include "../common/bench.h"
 
-enum { CHUNK = 256, CHUNKS = 400, WARM_UP = 20, ALL = 16 };
+/* A chunk is far below what a stream's queue holds (1024 launches), and short, so that both sides
+ * of a pair see the same clock and neighbours. */
+enum { CHUNK = 64, CHUNKS = 1600, WARM_UP = 80, ALL = 16 };
 
 static struct values {
     void *p[ALL / 2];
@@ -58,6 +61,7 @@ typedef double (*launch_chunk)(const launch_side *side);
         return (end - begin) / CHUNK;                                                              \
     }
 
+LAUNCH_CHUNKS(0, DJ_NO_ARGS, NULL)
 LAUNCH_CHUNKS(3, DJ_ARGS(ARGS3), PARAMS3)
 LAUNCH_CHUNKS(8, DJ_ARGS(ARGS8), PARAMS8)
 LAUNCH_CHUNKS(16, DJ_ARGS(ARGS16), PARAMS16)
@@ -65,7 +69,8 @@ LAUNCH_CHUNKS(16, DJ_ARGS(ARGS16), PARAMS16)
 static const struct launch_case {
     int num_args;
     launch_chunk ours, theirs;
-} launch_cases[] = {{3, ours3, theirs3}, {8, ours8, theirs8}, {16, ours16, theirs16}};
+} launch_cases[] = {
+    {0, ours0, theirs0}, {3, ours3, theirs3}, {8, ours8, theirs8}, {16, ours16, theirs16}};
 
 /* An empty kernel with parameters pointer, int, pointer, int, ... */
 static void launch_source(int num_args, char *out, size_t size)
@@ -110,6 +115,7 @@ int main(int argc, char **argv)
     const bool null = argc == 3 && strcmp(argv[1], "--null") == 0;
     const char *const library = null ? argv[2] : NULL;
     bench_make_root();
+    bench_pin();
     if (null) {
         setenv("DJ_JIT_CUDA_LIBRARY", library, 1);
     }

@@ -50,6 +50,19 @@ static dj_status config_strings(const char *what, const char *const *items, size
     return dj__strlist_ok(out, err);
 }
 
+/* A vendor's struct with nothing set would make every launch look at each of its fields. */
+static void config_drop_unset(dj__launch_set *set)
+{
+    static const dj_host_launch_options host = DJ_HOST_LAUNCH_OPTIONS_INIT;
+    static const dj_cuda_launch_options cuda = DJ_CUDA_LAUNCH_OPTIONS_INIT;
+    if (memcmp(&set->host, &host, sizeof(host)) == 0) {
+        set->common.host = NULL;
+    }
+    if (memcmp(&set->cuda, &cuda, sizeof(cuda)) == 0) {
+        set->common.cuda = NULL;
+    }
+}
+
 static dj_status config_launch(const dj_config *in, const dj__settings *settings, dj__config *out,
                                dj_error *err)
 {
@@ -58,6 +71,7 @@ static dj_status config_launch(const dj_config *in, const dj__settings *settings
         status = dj__fail(err, DJ_INVALID_ARGUMENT, "shared-memory size must not be negative");
     }
     dj__launch_set_inherit(&out->launch_defaults, &settings->launch);
+    config_drop_unset(&out->launch_defaults);
     return status;
 }
 

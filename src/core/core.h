@@ -22,6 +22,9 @@
 
 /* The caller's dj_config, checked and copied. */
 typedef struct dj__config {
+    dj__launch_set launch_defaults; /* first: launches read it, and what is before and behind */
+    dj_stream_fn current_stream;
+    void *current_stream_user;
     char *library_root; /* NULL: no hooks */
     char *extra_signature;
     size_t extra_signature_size;
@@ -29,9 +32,6 @@ typedef struct dj__config {
     dj__strlist include_prefixes;
     dj__strlist append_flags;
     dj__compile_set *compile_defaults; /* config, then environment */
-    dj__launch_set launch_defaults;
-    dj_stream_fn current_stream;
-    void *current_stream_user;
 } dj__config;
 
 typedef struct dj__counters {
@@ -52,6 +52,7 @@ struct dj_runtime {
     dj__log log;
     dj__log diagnostics; /* what JIT_PRINT_* asked for: shown whatever JIT_LOG says */
     dj__settings settings;
+    _Atomic bool lost_device; /* forked after the device was used; beside what launches read */
     dj__config config;
     dj_backend_context context;
     dj__strlist keyed_env; /* NAME=value of what compilers read, from the snapshot */
@@ -71,7 +72,6 @@ struct dj_runtime {
     _Atomic bool have_toolchain;
     dj__toolchain toolchain;
 
-    _Atomic bool lost_device; /* forked after the device was used */
     dj__fork_hook fork_hook;
     dj__store_counters store_counters;
     dj__counters counters;

@@ -47,15 +47,16 @@ typedef struct dj_module_info {
     size_t num_params;
 } dj_module_info;
 
-/* Everything resolved and checked against what the core knows: grid and block are positive,
- * num_args and sizes match the module's parameters. */
+/* Everything resolved and checked against what the core knows: grid and block are positive. */
 typedef struct dj_launch_config {
     dj_dim3 grid;
     dj_dim3 block;
     uint64_t shared_bytes;
     void *stream;
-    const dj_launch_options *call;     /* for vendor fields; never NULL */
-    const dj_launch_options *defaults; /* for vendor fields; never NULL */
+    /* For vendor fields; never NULL. A vendor's struct that hangs on the defaults has something
+     * set, so that a driver need not look at it if there is none. */
+    const dj_launch_options *call;
+    const dj_launch_options *defaults;
 } dj_launch_config;
 
 enum {
@@ -78,8 +79,10 @@ typedef struct dj_driver_ops {
      * are intact but this driver cannot use them. */
     dj_status (*load)(dj_driver *driver, const dj_binary *binary, dj_module **out,
                       dj_module_info *info, dj_error *err);
+    /* `args` are the addresses of the arguments, none of them NULL; their number and sizes are
+     * those of the module's parameters. The array is the driver's until launch returns. */
     dj_status (*launch)(dj_driver *driver, dj_module *module, const dj_launch_config *config,
-                        const dj_arg *args, size_t num_args, dj_error *err);
+                        const void **args, size_t num_args, dj_error *err);
     dj_status (*synchronize)(dj_driver *driver, dj_error *err);
     void (*unload)(dj_driver *driver, dj_module *module);
     /* In a forked child, before any other call: forget threads that no longer exist. NULL if

@@ -77,6 +77,6 @@ dj_status dj__cuda_synchronize(dj_driver *driver, dj_error *err);
 
 /* cuda_launch.c */
 dj_status dj__cuda_launch(dj_driver *driver, dj_module *module, const dj_launch_config *config,
-                          const dj_arg *args, size_t num_args, dj_error *err);
+                          const void **args, size_t num_args, dj_error *err);
 
 #endif

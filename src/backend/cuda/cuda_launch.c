@@ -11,10 +11,7 @@
 #include "base/error.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { LAUNCH_STACK_PARAMS = 64 };
 
 /* One call, as both attempts need it. */
 typedef struct launch_call {
@@ -150,8 +147,8 @@ static dj_status launch_fail(const launch_call *call, const dj__cuda_slot *slot,
 }
 
 /* The second attempt, if there is hope; else the words. */
-static __attribute__((noinline)) dj_status launch_again(launch_call *call, dj__cuda_slot *slot,
-                                                        dj__cu_result result, dj_error *err)
+static dj_status launch_again(launch_call *call, dj__cuda_slot *slot, dj__cu_result result,
+                              dj_error *err)
 {
     if (dj__cuda_error_is_stale(result)) {
         dj_status status = dj__cuda_slot_renew(call->driver, call->module,
@@ -167,16 +164,15 @@ static __attribute__((noinline)) dj_status launch_again(launch_call *call, dj__c
     return result == DJ__CU_SUCCESS ? DJ_OK : launch_fail(call, slot, result, err);
 }
 
-/* ---- the usual way ---- */
+/* ---- every launch but the usual ones ---- */
 
-static inline dj_status launch_run(dj_driver *driver, dj_module *module,
-                                   const dj_launch_config *config, void **params, dj_error *err)
+static __attribute__((noinline)) dj_status launch_planned(dj_driver *driver, dj_module *module,
+                                                          const dj_launch_config *config,
+                                                          void **params, dj__cuda_slot *slot,
+                                                          dj_error *err)
 {
-    launch_call call;
-    dj__cu_context context = NULL;
+    launch_call call = {.driver = driver, .module = module, .config = config, .params = params};
     dj_status status = DJ_OK;
-    (void)driver->api.cuCtxGetCurrent(&context); /* an error shows in what follows */
-    dj__cuda_slot *slot = dj__cuda_slot_find(module, context);
     if (slot == NULL) {
         status = dj__cuda_slot_get(driver, module, &slot, err);
     }
@@ -186,36 +182,43 @@ static inline dj_status launch_run(dj_driver *driver, dj_module *module,
     if (status != DJ_OK) {
         return status;
     }
-    call.driver = driver;
-    call.module = module;
-    call.config = config;
-    call.params = params;
     const dj__cu_result result = launch_try(&call, slot);
     return result == DJ__CU_SUCCESS ? DJ_OK : launch_again(&call, slot, result, err);
 }
 
-/* The driver takes parameters as void *, and only reads them. */
-static inline void launch_params(const dj_arg *args, size_t num_args, void **out)
+/* A usual launch has failed. */
+static __attribute__((noinline, cold)) dj_status launch_mend(dj_driver *driver, dj_module *module,
+                                                             const dj_launch_config *config,
+                                                             void **params, dj__cuda_slot *slot,
+                                                             dj__cu_result result, dj_error *err)
 {
-    for (size_t i = 0; i < num_args; i++) {
-        out[i] = (void *)(uintptr_t)args[i].ptr;
-    }
+    launch_call call = {
+        .driver = driver, .module = module, .config = config, .params = params, .started = true};
+    const dj_status status = dj__cuda_plan_make(module, slot, config, &call.plan, err);
+    return status != DJ_OK ? status : launch_again(&call, slot, result, err);
 }
 
-dj_status dj__cuda_launch(dj_driver *driver, dj_module *module, const dj_launch_config *config,
-                          const dj_arg *args, size_t num_args, dj_error *err)
+/* ---- the usual launch ---- */
+
+/* The function of the slot, a configuration without attributes, nothing else. */
+__attribute__((hot, aligned(64))) dj_status dj__cuda_launch(dj_driver *driver, dj_module *module,
+                                                            const dj_launch_config *config,
+                                                            const void **args, size_t num_args,
+                                                            dj_error *err)
 {
-    void *params[LAUNCH_STACK_PARAMS];
-    if (num_args <= LAUNCH_STACK_PARAMS) {
-        launch_params(args, num_args, params);
-        return launch_run(driver, module, config, num_args > 0 ? params : NULL, err);
+    dj__cu_launch_config native;
+    dj__cu_context context = NULL;
+    /* The driver takes parameters as void *, and only reads them. */
+    void **const params = num_args > 0 ? (void **)(uintptr_t)args : NULL;
+    (void)driver->api.cuCtxGetCurrent(&context); /* an error shows in what follows */
+    dj__cuda_slot *const slot = dj__cuda_slot_find(module, context);
+    if (__builtin_expect(slot == NULL || !dj__cuda_plan_usual(slot, config), 0)) {
+        return launch_planned(driver, module, config, params, slot, err);
     }
-    void **many = malloc(num_args * sizeof(*many));
-    if (many == NULL) {
-        return dj__fail_memory(err);
-    }
-    launch_params(args, num_args, many);
-    const dj_status status = launch_run(driver, module, config, many, err);
-    free(many);
-    return status;
+    dj__cuda_plan_fill(config, &native);
+    const dj__cu_result result =
+        driver->api.cuLaunchKernelEx(&native, slot->function, params, NULL);
+    return __builtin_expect(result == DJ__CU_SUCCESS, 1)
+               ? DJ_OK
+               : launch_mend(driver, module, config, params, slot, result, err);
 }

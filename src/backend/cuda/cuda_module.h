@@ -16,13 +16,18 @@ typedef struct dj__cuda_slot {
     dj__cu_context context;
     dj__cu_function function;
     struct dj__cuda_slot *next;
-    /* The device's and the kernel's limits, so that a launch compares integers. */
+    /* What the usual launch is within; for one that is not, the exact limits decide. See
+     * dj__cuda_plan_usual, which reads these and nothing behind them. */
+    uint32_t usual_threads;          /* within max_threads, max_block[0] and max_block[1] */
+    uint32_t usual_block_z;          /* max_block[2] */
+    uint32_t usual_grid_x;           /* max_grid[0] */
+    uint32_t usual_grid_yz;          /* 2^n - 1, within max_grid[1] and max_grid[2] */
+    _Atomic uint32_t shared_allowed; /* dynamic shared memory that needs no asking for more */
+    /* The device's and the kernel's limits. */
     uint32_t max_block[3];
     uint32_t max_threads; /* of a block, by the kernel's registers and __launch_bounds__ */
     uint32_t max_grid[3];
-    uint32_t max_shared; /* dynamic, of a block */
-    /* Dynamic shared memory that launches may use without asking for more. */
-    _Atomic uint32_t shared_allowed;
+    uint32_t max_shared;      /* dynamic, of a block */
     _Atomic bool nonportable; /* clusters of more than 8 were allowed */
     uint32_t static_shared;
     const dj_cuda_device *device;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Limits are compared here, and not left to the driver, which answers all of them with "invalid
- * argument". The usual launch compares eight integers and builds no attribute; words are made only
- * when something is wrong.
+ * argument". The usual launch does not come here, see dj__cuda_plan_usual; words are made only when
+ * something is wrong.
  */
 #include "backend/cuda/cuda_plan.h"
 #include "backend/cuda/cuda_error.h"
@@ -207,16 +207,8 @@ dj_status dj__cuda_plan_make(const dj_module *module, const dj__cuda_slot *slot,
     if (plan_exceeds(slot, config)) {
         return plan_fail_limits(module, slot, config, err);
     }
-    plan->config.grid[0] = config->grid.x;
-    plan->config.grid[1] = config->grid.y;
-    plan->config.grid[2] = config->grid.z;
-    plan->config.block[0] = config->block.x;
-    plan->config.block[1] = config->block.y;
-    plan->config.block[2] = config->block.z;
-    plan->config.shared_bytes = (uint32_t)config->shared_bytes;
-    plan->config.stream = config->stream;
+    dj__cuda_plan_fill(config, &plan->config);
     plan->config.attributes = plan->attributes;
-    plan->config.num_attributes = 0;
     plan->cluster = 1;
     plan->cooperative = false;
     plan->pdl = false;

@@ -59,6 +59,31 @@ static uint32_t slot_static_shared(const dj_module *module, const slot_facts *fa
     return read >= 0 && read < told ? (uint32_t)read : told;
 }
 
+static uint32_t slot_min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* 2^n - 1, at most `limit`: two numbers are within it if their bits together are. */
+static uint32_t slot_bits(uint32_t limit)
+{
+    uint32_t bits = UINT32_MAX;
+    while (bits > limit) {
+        bits >>= 1;
+    }
+    return bits;
+}
+
+/* One comparison stands for several here; the limits themselves must be filled in. */
+static void slot_fill_usual(dj__cuda_slot *slot)
+{
+    slot->usual_threads =
+        slot_min(slot->max_threads, slot_min(slot->max_block[0], slot->max_block[1]));
+    slot->usual_block_z = slot->max_block[2];
+    slot->usual_grid_x = slot->max_grid[0];
+    slot->usual_grid_yz = slot_bits(slot_min(slot->max_grid[1], slot->max_grid[2]));
+}
+
 static void slot_fill(const dj_module *module, dj__cuda_slot *slot, dj__cu_context context,
                       dj__cu_function function, const dj_cuda_device *device,
                       const slot_facts *facts)
@@ -73,7 +98,8 @@ static void slot_fill(const dj_module *module, dj__cuda_slot *slot, dj__cu_conte
         slot->max_block[i] = slot_count(device->max_block[i]);
         slot->max_grid[i] = slot_count(device->max_grid[i]);
     }
-    atomic_init(&slot->shared_allowed, slot_allowed(device, facts));
+    slot_fill_usual(slot);
+    atomic_init(&slot->shared_allowed, slot_min(slot_allowed(device, facts), slot->max_shared));
     atomic_init(&slot->nonportable, false);
 }
 
@@ -85,7 +111,8 @@ static dj_status slot_put(dj_module *module, dj__cu_context context, dj__cu_func
     dj__cuda_slot *slot = dj__cuda_slot_find(module, context);
     if (slot != NULL && slot->function == function) {
         /* The same function again, or, after a reset, another one at its address. */
-        atomic_store_explicit(&slot->shared_allowed, slot_allowed(device, facts),
+        atomic_store_explicit(&slot->shared_allowed,
+                              slot_min(slot_allowed(device, facts), slot->max_shared),
                               memory_order_release);
         atomic_store_explicit(&slot->nonportable, false, memory_order_release);
         *out = slot;

@@ -355,19 +355,15 @@ static dj_status host_max_threads(const dj_launch_config *config, uint32_t *out,
 }
 
 static dj_status host_launch(dj_driver *driver, dj_module *module, const dj_launch_config *config,
-                             const dj_arg *args, size_t num_args, dj_error *err)
+                             const void **args, size_t num_args, dj_error *err)
 {
-    const void *pointers[DRIVER_MAX_ARGS];
-    dj__host_work work = {.run = module->kernel->run, .args = pointers};
+    dj__host_work work = {.run = module->kernel->run, .args = args};
     dj_status status = host_check_limits(config, num_args, err);
     if (status == DJ_OK) {
         status = host_max_threads(config, &work.max_threads, err);
     }
     if (status != DJ_OK) {
         return status;
-    }
-    for (size_t i = 0; i < num_args; i++) {
-        pointers[i] = args[i].ptr;
     }
     work.block = (dj_host_block){
         .grid = {(int32_t)config->grid.x, (int32_t)config->grid.y, (int32_t)config->grid.z},

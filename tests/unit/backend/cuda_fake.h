@@ -43,6 +43,7 @@ typedef struct fake_context {
 static struct {
     int major, minor;
     int cooperative, cluster;
+    int max_block_x, max_grid_yz;
     int version;
     int devices;
     int static_shared;
@@ -159,12 +160,9 @@ static dj__cu_result fake_cuDeviceGetAttribute(int *value, int attribute, dj__cu
 {
     static const int values[][2] = {
         {DJ__CU_DEV_MAX_THREADS_PER_BLOCK, 1024},
-        {DJ__CU_DEV_MAX_BLOCK_DIM_X, 1024},
         {DJ__CU_DEV_MAX_BLOCK_DIM_Y, 1024},
         {DJ__CU_DEV_MAX_BLOCK_DIM_Z, 64},
         {DJ__CU_DEV_MAX_GRID_DIM_X, 2147483647},
-        {DJ__CU_DEV_MAX_GRID_DIM_Y, 65535},
-        {DJ__CU_DEV_MAX_GRID_DIM_Z, 65535},
         {DJ__CU_DEV_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
         {DJ__CU_DEV_WARP_SIZE, 32},
         {DJ__CU_DEV_CLOCK_RATE, 1980000},
@@ -177,6 +175,9 @@ static dj__cu_result fake_cuDeviceGetAttribute(int *value, int attribute, dj__cu
     assert_true(device >= 40 && device < 40 + FAKE_DEVICES);
     const int chosen[][2] = {{DJ__CU_DEV_COMPUTE_CAPABILITY_MAJOR, fake.major},
                              {DJ__CU_DEV_COMPUTE_CAPABILITY_MINOR, fake.minor},
+                             {DJ__CU_DEV_MAX_BLOCK_DIM_X, fake.max_block_x},
+                             {DJ__CU_DEV_MAX_GRID_DIM_Y, fake.max_grid_yz},
+                             {DJ__CU_DEV_MAX_GRID_DIM_Z, fake.max_grid_yz},
                              {DJ__CU_DEV_COOPERATIVE_LAUNCH, fake.cooperative},
                              {DJ__CU_DEV_CLUSTER_LAUNCH, fake.cluster}};
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
@@ -546,6 +547,8 @@ static inline void fake_reset(void)
     pthread_mutex_init(&fake.lock, NULL);
     fake.major = 9;
     fake.cooperative = 1;
+    fake.max_block_x = 1024;
+    fake.max_grid_yz = 65535;
     fake.cluster = 1;
     fake.version = 13000;
     fake.devices = FAKE_DEVICES;
@@ -628,10 +631,10 @@ static inline dj_status cuda_fixture_launch(cuda_fixture *fixture, const cuda_ca
     const dj_launch_config config = {call->grid,   call->block, call->shared,
                                      call->stream, &options,    &defaults};
     uint64_t values[FAKE_PARAMS];
-    dj_arg args[FAKE_PARAMS];
+    const void *args[FAKE_PARAMS];
     for (size_t i = 0; i < fake.num_params; i++) {
         values[i] = 100 + i;
-        args[i] = (dj_arg){&values[i], fake.params[i].size, 0};
+        args[i] = &values[i];
     }
     memset(&fixture->err, 0, sizeof fixture->err);
     return dj__cuda_driver_ops.launch(fixture->driver, fixture->module, &config, args,

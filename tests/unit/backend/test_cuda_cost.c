@@ -71,10 +71,10 @@ static void cost_run(cuda_fixture *fixture, size_t num_args, const dj_cuda_launc
                                      .call = &call,
                                      .defaults = &none};
     uint64_t value = 0;
-    dj_arg args[16];
+    const void *args[16];
     call.cuda = cuda;
     for (size_t i = 0; i < 16; i++) {
-        args[i] = (dj_arg){&value, sizeof value, 0};
+        args[i] = &value;
     }
     for (int i = 0; i < count; i++) {
         assert_int_equal(dj__cuda_driver_ops.launch(fixture->driver, fixture->module, &config, args,

@@ -123,6 +123,36 @@ static void limits(void **state)
     assert_int_equal(fake.config.shared_bytes, FAKE_OPTIN - 1024);
 }
 
+/* Limits that no single comparison stands for. */
+static void odd_limits(void **state)
+{
+    (void)state;
+    fake.max_block_x = 100;
+    fake.max_grid_yz = 40000;
+    cuda_fixture_start(&fixture);
+    const cuda_call good[] = {
+        {.grid = {1, 32767, 32767}, .block = {100, 1, 1}},
+        {.grid = {1, 40000, 1}, .block = {100, 10, 1}},
+        {.grid = {1, 30000, 40000}, .block = {2, 512, 1}},
+        {.grid = {1, 1, 32768}, .block = {1, 1024, 1}},
+    };
+    const cuda_call grid_y = {.grid = {1, 40001, 1}, .block = {1, 1, 1}};
+    const cuda_call grid_z = {.grid = {1, 1, 40001}, .block = {1, 1, 1}};
+    const cuda_call block_x = {.grid = {1, 1, 1}, .block = {101, 1, 1}};
+    const cuda_call threads = {.grid = {1, 1, 1}, .block = {100, 11, 1}};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        expect_launch(&good[i]);
+        assert_int_equal(fake.config.grid[1], good[i].grid.y);
+        assert_int_equal(fake.config.grid[2], good[i].grid.z);
+        assert_int_equal(fake.config.block[0], good[i].block.x);
+        assert_int_equal(fake.config.block[1], good[i].block.y);
+    }
+    expect_refusal(&grid_y, DJ_INVALID_ARGUMENT, "grid.y is 40001, Fake 0 allows at most 40000");
+    expect_refusal(&grid_z, DJ_INVALID_ARGUMENT, "grid.z is 40001, Fake 0 allows at most 40000");
+    expect_refusal(&block_x, DJ_INVALID_ARGUMENT, "block.x is 101, Fake 0 allows at most 100");
+    expect_refusal(&threads, DJ_INVALID_ARGUMENT, "threads per block are 1100, Fake 0 allows");
+}
+
 static void shared_memory_grows_once(void **state)
 {
     (void)state;
@@ -472,7 +502,7 @@ static void an_error_is_not_needed(void **state)
     const dj_launch_config config = {
         .grid = {1, 1, 1}, .block = {1, 1, 1}, .call = &none, .defaults = &none};
     uint64_t value = 0;
-    const dj_arg args[] = {DJ_ARG(value), DJ_ARG(value)};
+    const void *args[] = {&value, &value};
     assert_int_equal(
         dj__cuda_driver_ops.launch(fixture.driver, fixture.module, &config, args, 2, NULL),
         DJ_DEVICE);
@@ -502,6 +532,7 @@ int main(void)
         LAUNCH_TEST(configuration_and_arguments),
         LAUNCH_TEST(any_number_of_arguments),
         LAUNCH_TEST(limits),
+        LAUNCH_TEST(odd_limits),
         LAUNCH_TEST(shared_memory_grows_once),
         LAUNCH_TEST(static_shared_counts),
         LAUNCH_TEST(attributes),

@@ -36,7 +36,7 @@ static void *thread_launches(void *arg)
     dj_launch_options call = DJ_LAUNCH_OPTIONS_INIT;
     const dj_launch_options none = DJ_LAUNCH_OPTIONS_INIT;
     uint64_t value = 5;
-    const dj_arg args[] = {DJ_ARG(value), DJ_ARG(value)};
+    const void *args[] = {&value, &value};
     call.cuda = work->index % 2 == 0 ? &cuda : NULL;
     for (int i = 0; i < ROUNDS; i++) {
         dj_error err = DJ_ERROR_INIT;

@@ -50,7 +50,7 @@ static dj_status test_driver_load(host_fixture *fixture, dj_driver *driver, cons
 
 static dj_status test_driver_launch(dj_driver *driver, dj_module *module, dj_dim3 grid,
                                     dj_dim3 block, uint64_t shared,
-                                    const dj_host_launch_options *host, const dj_arg *args,
+                                    const dj_host_launch_options *host, const void **args,
                                     size_t count, dj_error *err)
 {
     const dj_launch_options none = DJ_LAUNCH_OPTIONS_INIT;
@@ -75,7 +75,7 @@ static void test_driver_run_axpy(dj_driver *driver, dj_module *module, int block
         x[i] = 0.5f;
         y[i] = (float)i;
     }
-    const dj_arg args[] = {DJ_ARG(py), DJ_ARG(px), DJ_ARG(a), DJ_ARG(n)};
+    const void *args[] = {&py, &px, &a, &n};
     const dj_dim3 block = {(uint32_t)((N + blocks - 1) / blocks), 1, 1};
     assert_int_equal(test_driver_launch(driver, module, (dj_dim3){(uint32_t)blocks, 1, 1}, block, 0,
                                         NULL, args, 4, &err),
@@ -222,7 +222,7 @@ static void test_driver_limits(void **state)
                                             cases[i].shared, NULL, NULL, 0, NULL),
                          DJ_INVALID_ARGUMENT);
     }
-    const dj_arg args[65] = {{0}};
+    const void *args[65] = {NULL};
     dj_error err = DJ_ERROR_INIT;
     const dj_dim3 one = {1, 1, 1};
     assert_int_equal(test_driver_launch(driver, module, one, one, 0, NULL, args, 65, &err),
@@ -255,7 +255,7 @@ static void test_driver_shared(void **state)
     dj_module_info info;
     int data[320];
     int *pdata = data;
-    const dj_arg args[] = {DJ_ARG(pdata)};
+    const void *args[] = {&pdata};
     test_driver_setup(&fixture, &driver, "DJ_JIT_HOST_THREADS=4");
     assert_int_equal(test_driver_load(&fixture, driver, source, &module, &info), DJ_OK);
     static const int64_t limits[] = {0, 1, 2, 100};

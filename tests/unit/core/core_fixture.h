@@ -37,6 +37,7 @@ typedef struct fake_world {
     atomic_int launches;
     atomic_int describes;
     atomic_int refuse; /* that many loads answer INCOMPATIBLE */
+    size_t num_params; /* of kernels; 0: the two of fake_params */
     atomic_bool no_tool;
     pthread_mutex_t gate; /* held by a test: compilations wait */
     atomic_int at_gate;
@@ -78,6 +79,8 @@ static dj_status fake_device_info(dj_driver *driver, dj_device *out, dj_error *e
 }
 
 static const dj_param fake_params[] = {{"out", "float *", 8, 8}, {"n", "int", 4, 4}};
+enum { FAKE_MANY_PARAMS = 130 };
+static dj_param fake_many_params[FAKE_MANY_PARAMS];
 
 static dj_status fake_load(dj_driver *driver, const dj_binary *binary, dj_module **out,
                            dj_module_info *info, dj_error *err)
@@ -96,6 +99,9 @@ static dj_status fake_load(dj_driver *driver, const dj_binary *binary, dj_module
     (*out)->data = malloc(binary->size);
     memcpy((*out)->data, binary->data, binary->size);
     *info = (dj_module_info){"fake_kernel", fake_params, 2};
+    if (world.num_params > 0) {
+        *info = (dj_module_info){"fake_kernel", fake_many_params, world.num_params};
+    }
     atomic_fetch_add(&world.loads, 1);
     return DJ_OK;
 }
@@ -109,15 +115,18 @@ static void fake_unload(dj_driver *driver, dj_module *module)
 }
 
 static dj_launch_config fake_last_config;
+static const void *fake_last_args[FAKE_MANY_PARAMS];
 
 static dj_status fake_launch(dj_driver *driver, dj_module *module, const dj_launch_config *config,
-                             const dj_arg *args, size_t num_args, dj_error *err)
+                             const void **args, size_t num_args, dj_error *err)
 {
     (void)driver;
     (void)module;
-    (void)args;
-    (void)num_args;
     (void)err;
+    assert_true(num_args <= FAKE_MANY_PARAMS);
+    for (size_t i = 0; i < num_args; i++) {
+        fake_last_args[i] = args[i];
+    }
     fake_last_config = *config;
     atomic_fetch_add(&world.launches, 1);
     return DJ_OK;

@@ -71,6 +71,77 @@ static void bad_arguments(void **state)
     assert_int_equal(dj_launch(kernel, &options, DJ_ARGS(out, n), NULL), DJ_OK);
 }
 
+/* More than fit on the stack, too: the driver gets every address, and a wrong size is found. */
+static void any_number_of_arguments(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 63, 64, 65, FAKE_MANY_PARAMS};
+    char values[FAKE_MANY_PARAMS];
+    dj_arg args[FAKE_MANY_PARAMS];
+    dj_launch_options options = DJ_LAUNCH_OPTIONS_INIT;
+    options.grid.x = options.block.x = 1;
+    for (size_t i = 0; i < FAKE_MANY_PARAMS; i++) {
+        fake_many_params[i] = (dj_param){"", "", 1, 1};
+        args[i] = (dj_arg){&values[i], 1, 0};
+    }
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        const size_t last = counts[i] - 1;
+        char source[32];
+        dj_error err = DJ_ERROR_INIT;
+        snprintf(source, sizeof(source), "many %zu", counts[i]);
+        world.num_params = counts[i];
+        dj_kernel *many = fake_compile_ok(runtime, "t", source, NULL);
+        memset((void *)fake_last_args, 0, sizeof(fake_last_args));
+        assert_int_equal(dj_launch(many, &options, args, counts[i], NULL), DJ_OK);
+        for (size_t k = 0; k < counts[i]; k++) {
+            assert_ptr_equal(fake_last_args[k], &values[k]);
+        }
+        const int launches = atomic_load(&world.launches);
+        args[last].size = 2;
+        assert_int_equal(dj_launch(many, &options, args, counts[i], &err), DJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, "has 2 bytes, the kernel expects 1"));
+        args[last] = (dj_arg){NULL, 1, 0};
+        assert_int_equal(dj_launch(many, &options, args, counts[i], &err), DJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, "has no address"));
+        args[last].ptr = &values[last];
+        assert_int_equal(atomic_load(&world.launches), launches);
+        dj_kernel_release(many);
+    }
+    world.num_params = 0;
+}
+
+/* y and z that are left out are 1, whatever the defaults say. */
+static void dimensions_left_out(void **state)
+{
+    (void)state;
+    float *out = NULL;
+    int n = 0;
+    dj_launch_options options = DJ_LAUNCH_OPTIONS_INIT;
+    options.grid = (dj_dim3){7, 0, 3};
+    options.block = (dj_dim3){UINT32_MAX, UINT32_MAX, 0};
+    assert_int_equal(dj_launch(kernel, &options, DJ_ARGS(out, n), NULL), DJ_OK);
+    assert_int_equal(fake_last_config.grid.x, 7);
+    assert_int_equal(fake_last_config.grid.y, 1);
+    assert_int_equal(fake_last_config.grid.z, 3);
+    assert_int_equal(fake_last_config.block.x, UINT32_MAX);
+    assert_int_equal(fake_last_config.block.y, UINT32_MAX);
+    assert_int_equal(fake_last_config.block.z, 1);
+    assert_ptr_equal(fake_last_config.call, &options);
+    /* Nobody has set anything of a vendor's. */
+    assert_null(fake_last_config.defaults->cuda);
+    assert_null(fake_last_config.defaults->host);
+    /* A struct of another size is brought into ours. */
+    struct {
+        dj_launch_options options;
+        uint64_t later;
+    } longer = {.options = {.size = sizeof(longer), .grid = {2, 0, 0}, .block = {3, 0, 0}}};
+    assert_int_equal(dj_launch(kernel, &longer.options, DJ_ARGS(out, n), NULL), DJ_OK);
+    assert_int_equal(fake_last_config.grid.x, 2);
+    assert_int_equal(fake_last_config.block.x, 3);
+    longer.later = 1;
+    assert_int_equal(dj_launch(kernel, &longer.options, DJ_ARGS(out, n), NULL), DJ_UNSUPPORTED);
+}
+
 static void null_and_released(void **state)
 {
     (void)state;
@@ -107,6 +178,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bad_dimensions, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
+        cmocka_unit_test_setup_teardown(any_number_of_arguments, setup, teardown),
+        cmocka_unit_test_setup_teardown(dimensions_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(null_and_released, setup, teardown),
         cmocka_unit_test_setup_teardown(used_after_release, setup, teardown),
     };
