@@ -230,6 +230,13 @@ void dj__strlist_addn(dj__strlist *list, const char *item, size_t size)
     strlist_take(list, copy);
 }
 
+void dj__strlist_add_joined(dj__strlist *list, const char *first, const char *second)
+{
+    if (list->status == DJ_OK) {
+        strlist_take(list, dj__concat((const char *const[]){first, second, NULL}));
+    }
+}
+
 static char *strbuf_vformat(const char *format, va_list args)
 {
     dj__strbuf buf;
@@ -271,6 +278,24 @@ char *dj__format(const char *format, ...)
     va_start(args, format);
     char *text = strbuf_vformat(format, args);
     va_end(args);
+    return text;
+}
+
+char *dj__concat(const char *const *parts)
+{
+    size_t size = 1;
+    for (const char *const *part = parts; *part != NULL; part++) {
+        size += strlen(*part);
+    }
+    char *text = malloc(size);
+    if (text == NULL) {
+        return NULL;
+    }
+    char *end = text;
+    for (const char *const *part = parts; *part != NULL; part++) {
+        end = stpcpy(end, *part);
+    }
+    *end = '\0';
     return text;
 }
 

@@ -51,6 +51,7 @@ void dj__strlist_fini(dj__strlist *list);
 void dj__strlist_add(dj__strlist *list, const char *item); /* copies */
 void dj__strlist_addn(dj__strlist *list, const char *item, size_t size);
 void dj__strlist_addf(dj__strlist *list, const char *format, ...) DJ_PRINTF(2, 3);
+void dj__strlist_add_joined(dj__strlist *list, const char *first, const char *second);
 void dj__strlist_add_all(dj__strlist *list, const char *const *items, size_t count);
 dj_status dj__strlist_ok(const dj__strlist *list, dj_error *err);
 /* As a const array; NULL if empty. */
@@ -58,6 +59,8 @@ const char *const *dj__strlist_items(const dj__strlist *list);
 
 /* "<format>" in fresh memory, NULL without memory. */
 char *dj__format(const char *format, ...) DJ_PRINTF(1, 2);
+/* The parts up to NULL one after the other in fresh memory, NULL without memory. */
+char *dj__concat(const char *const *parts);
 /* Puts "..." at the end of a text that fills `text[size]` because it was cut there; never leaves
  * a part of a UTF-8 sequence. */
 void dj__mark_cut(char *text, size_t size);

@@ -14,6 +14,7 @@
 #include "backend/tool_env.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 
 struct dj_compiler {
     const dj__env *env;
+    _Atomic bool env_checked; /* and found good; the snapshot does not change */
 };
 
 /* What nvcc, cicc, ptxas and the preprocessor read and that changes the result. NVCC_CCBIN is not
@@ -42,6 +44,7 @@ static dj_status nvcc_open(const dj_backend_context *context, dj_compiler **out,
         return dj__fail_memory(err);
     }
     (*out)->env = context->env;
+    atomic_init(&(*out)->env_checked, false);
     return DJ_OK;
 }
 
@@ -82,8 +85,11 @@ static bool nvcc_names_source(const dj_compile_options *options)
 }
 
 /* What nvcc reads from its environment goes through its shell like any flag. */
-static dj_status nvcc_check_env(const dj_compiler *compiler, dj_error *err)
+static dj_status nvcc_check_env(dj_compiler *compiler, dj_error *err)
 {
+    if (atomic_load_explicit(&compiler->env_checked, memory_order_relaxed)) {
+        return DJ_OK;
+    }
     dj__strlist env;
     dj__strlist_init(&env);
     dj_status status = dj__tool_env_keyed(compiler->env, nvcc_keyed_env, &env, err);
@@ -91,6 +97,7 @@ static dj_status nvcc_check_env(const dj_compiler *compiler, dj_error *err)
         status = dj__cuda_check_env(&env, err);
     }
     dj__strlist_fini(&env);
+    atomic_store_explicit(&compiler->env_checked, status == DJ_OK, memory_order_relaxed);
     return status;
 }
 

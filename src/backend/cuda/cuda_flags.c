@@ -85,6 +85,15 @@ static void flags_add_list(const dj_compile_options *options, bool before_20, dj
     }
 }
 
+/* From the number, for 5 and 05 mean the same; at most FLAGS_MAX_LEVEL. */
+static void flags_add_usage(dj__strlist *out, int64_t usage)
+{
+    const char ones[] = {(char)('0' + usage % 10), '\0'};
+    const char tens[] = {'1', ones[0], '\0'};
+    dj__strlist_add_joined(out,
+                           "--ptxas-options=--register-usage-level=", usage < 10 ? ones : tens);
+}
+
 dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj__strlist *out,
                          dj_error *err)
 {
@@ -101,13 +110,13 @@ dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj
     if (status != DJ_OK) {
         return status;
     }
-    dj__strlist_addf(out, "--gpu-architecture=sm_%s", arch);
-    dj__strlist_addf(out, "-O%s", options->optimize_level);
-    dj__strlist_addf(out, "--compiler-options=-O%s", options->optimize_level);
+    dj__strlist_add_joined(out, "--gpu-architecture=sm_", arch);
+    dj__strlist_add_joined(out, "-O", options->optimize_level);
+    dj__strlist_add_joined(out, "--compiler-options=-O", options->optimize_level);
     if (options->fast_math == DJ_ON) {
         dj__strlist_add(out, "--use_fast_math");
     }
-    dj__strlist_addf(out, "--ptxas-options=--register-usage-level=%d", (int)usage);
+    flags_add_usage(out, usage);
     if (cuda->ptxas_verbose == DJ_ON) {
         dj__strlist_add(out, "--ptxas-options=--verbose");
     }
@@ -126,7 +135,7 @@ dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj
         !dj__cuda_flags_have_standard(options->flags, options->num_flags) &&
         !dj__cuda_flags_have_standard(options->extra_flags, options->num_extra_flags);
     if (standard) {
-        dj__strlist_addf(out, "-std=c++%s", cuda->cpp_standard);
+        dj__strlist_add_joined(out, "-std=c++", cuda->cpp_standard);
     }
     flags_add_list(options, standard && cuda->cpp_standard[0] < '2', out);
     dj__strlist_add_all(out, options->extra_flags, options->num_extra_flags);

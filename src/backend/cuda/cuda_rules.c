@@ -161,13 +161,38 @@ static const rules_refused rules_table[] = {
     {"the host compiler is part of the toolchain's identity; set NVCC_CCBIN instead", rules_host},
 };
 
-static bool rules_is_option(const char *flag, const char *name)
+/* A flag as the tables are searched for it. */
+typedef struct rules_flag {
+    const char *text;
+    size_t size;
+    size_t name_size; /* up to the first '=' */
+    char second;      /* of the name; NUL where it has no such character */
+    char third;
+} rules_flag;
+
+static rules_flag rules_split(const char *text)
 {
-    const size_t size = strlen(name);
-    return strncmp(flag, name, size) == 0 && (flag[size] == '\0' || flag[size] == '=');
+    const size_t size = strlen(text);
+    const char *equal = memchr(text, '=', size);
+    const size_t name_size = equal != NULL ? (size_t)(equal - text) : size;
+    return (rules_flag){
+        .text = text,
+        .size = size,
+        .name_size = name_size,
+        .second = name_size > 1 ? text[1] : '\0',
+        .third = name_size > 2 ? text[2] : '\0',
+    };
 }
 
-static bool rules_is_any(const char *flag, const char *const *names)
+/* The tables are searched for every flag of every request, hence the look at two characters first.
+ * Each name has a second one. */
+static inline bool rules_is_option(const rules_flag *flag, const char *name)
+{
+    return name[1] == flag->second && name[2] == flag->third &&
+           strncmp(flag->text, name, flag->name_size) == 0 && name[flag->name_size] == '\0';
+}
+
+static bool rules_is_any(const rules_flag *flag, const char *const *names)
 {
     for (size_t i = 0; names[i] != NULL; i++) {
         if (rules_is_option(flag, names[i])) {
@@ -178,9 +203,9 @@ static bool rules_is_any(const char *flag, const char *const *names)
 }
 
 /* "=native" as a whole word. */
-static bool rules_is_native(const char *flag)
+static bool rules_is_native(const char *text)
 {
-    for (const char *at = strstr(flag, "=native"); at != NULL; at = strstr(at + 1, "=native")) {
+    for (const char *at = strstr(text, "=native"); at != NULL; at = strstr(at + 1, "=native")) {
         const char after = at[strlen("=native")];
         if (after == '\0' || strchr("+, \t", after) != NULL) {
             return true;
@@ -190,7 +215,7 @@ static bool rules_is_native(const char *flag)
 }
 
 /* Why the flag is refused whatever its characters are; NULL if it is not. */
-static const char *rules_meaning(const char *flag, bool host_allowed)
+static const char *rules_meaning(const rules_flag *flag, bool host_allowed)
 {
     for (size_t i = 0; i < sizeof rules_table / sizeof rules_table[0]; i++) {
         const bool skipped = host_allowed && rules_table[i].names == rules_host;
@@ -202,14 +227,18 @@ static const char *rules_meaning(const char *flag, bool host_allowed)
 }
 
 /* Why a value that goes to another tool, or the flag as a whole, hides something. */
-static const char *rules_hidden(const char *flag)
+static const char *rules_hidden(const rules_flag *flag)
 {
-    if (rules_is_native(flag)) {
+    const char *text = flag->text;
+    const bool has_equal = flag->name_size < flag->size;
+    if (has_equal && rules_is_native(text)) {
         return "native means another processor on every machine, so its binaries cannot be shared";
     }
-    if (flag[0] == '@' || strstr(flag, "=@") != NULL || strstr(flag, ",@") != NULL ||
-        strstr(flag, " @") != NULL || strstr(flag, "-specs=") != NULL ||
-        strstr(flag, "--options-file") != NULL) {
+    const bool has_file = memchr(text, '@', flag->size) != NULL &&
+                          (text[0] == '@' || strstr(text, "=@") != NULL ||
+                           strstr(text, ",@") != NULL || strstr(text, " @") != NULL);
+    if (has_file || (has_equal && strstr(text, "-specs=") != NULL) ||
+        strstr(text, "--options-file") != NULL) {
         return "files of flags are not part of the key; give the flags themselves";
     }
     return NULL;
@@ -246,10 +275,18 @@ static const char *rules_directory_fault(const char *text)
 
 static const char *rules_raw_fault(const char *text)
 {
-    return text[strcspn(text, "`$;&|<>()'\"\\*?[]{}~#\n\r\v\f")] != '\0'
-               ? "nvcc hands it to a shell without quotes, so it may not have any of "
-                 "`$;&|<>()'\"\\*?[]{}~# and line breaks"
-               : NULL;
+    static const bool special[256] = {
+        ['`'] = true, ['$'] = true, [';'] = true,  ['&'] = true,  ['|'] = true,  ['<'] = true,
+        ['>'] = true, ['('] = true, [')'] = true,  ['\''] = true, ['"'] = true,  ['\\'] = true,
+        ['*'] = true, ['?'] = true, ['['] = true,  [']'] = true,  ['{'] = true,  ['}'] = true,
+        ['~'] = true, ['#'] = true, ['\n'] = true, ['\r'] = true, ['\v'] = true, ['\f'] = true,
+    };
+    while (*text != '\0' && !special[(unsigned char)*text]) {
+        text++;
+    }
+    return *text != '\0' ? "nvcc hands it to a shell without quotes, so it may not have any of "
+                           "`$;&|<>()'\"\\*?[]{}~# and line breaks"
+                         : NULL;
 }
 
 static const char *rules_shell_fault(const char *text, rules_kind kind)
@@ -275,12 +312,13 @@ typedef struct rules_state {
 } rules_state;
 
 /* The quoted option at the start of the flag; NULL if it is none. */
-static const rules_quoted *rules_find_quoted(const char *flag)
+static const rules_quoted *rules_find_quoted(const rules_flag *flag)
 {
     for (size_t i = 0; i < sizeof rules_quoted_options / sizeof rules_quoted_options[0]; i++) {
         const rules_quoted *option = &rules_quoted_options[i];
         if (rules_is_option(flag, option->name) ||
-            (option->joined && strncmp(flag, option->name, strlen(option->name)) == 0)) {
+            (option->joined && flag->second == option->name[1] &&
+             strncmp(flag->text, option->name, strlen(option->name)) == 0)) {
             return option;
         }
     }
@@ -288,22 +326,21 @@ static const rules_quoted *rules_find_quoted(const char *flag)
 }
 
 /* -Xcompiler, --compiler-options and their kind. */
-static bool rules_is_passing(const char *flag)
+static bool rules_is_passing(const rules_flag *flag)
 {
-    const size_t size = strlen(flag);
-    return strncmp(flag, "-X", 2) == 0 || strncmp(flag, "--X", 3) == 0 ||
-           (size > 8 && strcmp(flag + size - 8, "-options") == 0);
+    return strncmp(flag->text, "-X", 2) == 0 || strncmp(flag->text, "--X", 3) == 0 ||
+           (flag->size > 8 && strcmp(flag->text + flag->size - 8, "-options") == 0);
 }
 
-static rules_state rules_after(const char *flag, const rules_quoted *quoted)
+static rules_state rules_after(const rules_flag *flag, const rules_quoted *quoted)
 {
     rules_state state = {.kind = RULES_RAW};
     if (quoted != NULL) {
-        state.takes_value = strcmp(flag, quoted->name) == 0;
+        state.takes_value = strcmp(flag->text, quoted->name) == 0;
         state.kind = quoted->kind;
-    } else if (flag[0] == '-' && strchr(flag, '=') == NULL) {
+    } else if (flag->text[0] == '-' && flag->name_size == flag->size) {
         state.takes_value = rules_is_passing(flag);
-        state.may_take = !rules_is_any(flag, rules_switches) && strncmp(flag, "-O", 2) != 0;
+        state.may_take = !rules_is_any(flag, rules_switches) && strncmp(flag->text, "-O", 2) != 0;
     }
     return state;
 }
@@ -315,8 +352,8 @@ static dj_status rules_check(const char *origin, const char *const *flags, size_
 {
     rules_state state = {.kind = RULES_RAW};
     for (size_t i = 0; i < count; i++) {
-        const char *flag = flags[i];
-        const rules_quoted *quoted = state.takes_value ? NULL : rules_find_quoted(flag);
+        const rules_flag flag = rules_split(flags[i]);
+        const rules_quoted *quoted = state.takes_value ? NULL : rules_find_quoted(&flag);
         const char *fault = NULL;
         rules_kind kind = RULES_RAW;
         if (state.takes_value) {
@@ -325,19 +362,19 @@ static dj_status rules_check(const char *origin, const char *const *flags, size_
             kind = quoted->kind;
         }
         if (!state.takes_value && (checks & RULES_MEANING) != 0) {
-            fault = rules_meaning(flag, (checks & RULES_HOST_ALLOWED) != 0);
+            fault = rules_meaning(&flag, (checks & RULES_HOST_ALLOWED) != 0);
         }
         if (fault == NULL && kind == RULES_RAW) {
-            fault = rules_hidden(flag);
+            fault = rules_hidden(&flag);
         }
         if (fault == NULL) {
-            fault = rules_shell_fault(flag, kind);
+            fault = rules_shell_fault(flag.text, kind);
         }
         if (fault != NULL) {
-            return dj__fail(err, DJ_INVALID_ARGUMENT, "%s: compiler flag %s: %s", origin, flag,
+            return dj__fail(err, DJ_INVALID_ARGUMENT, "%s: compiler flag %s: %s", origin, flag.text,
                             fault);
         }
-        state = state.takes_value ? (rules_state){.kind = RULES_RAW} : rules_after(flag, quoted);
+        state = state.takes_value ? (rules_state){.kind = RULES_RAW} : rules_after(&flag, quoted);
     }
     return DJ_OK;
 }
@@ -353,15 +390,25 @@ dj_status dj__cuda_check_shell(const char *const *flags, size_t count, dj_error 
     return rules_check("flags", flags, count, 0, err);
 }
 
+/* True if the flag of this index is the value of the one before it. */
+static bool rules_is_value(const char *const *flags, size_t index)
+{
+    bool is_value = false;
+    for (size_t i = 0; i < index; i++) {
+        const rules_flag flag = rules_split(flags[i]);
+        is_value = !is_value && rules_after(&flag, rules_find_quoted(&flag)).takes_value;
+    }
+    return is_value;
+}
+
 /* True if one of the options is among the flags, and not as another one's value. */
 static bool rules_have(const char *const *flags, size_t count, const char *const *names)
 {
-    bool is_value = false;
     for (size_t i = 0; i < count; i++) {
-        if (!is_value && rules_is_any(flags[i], names)) {
+        const rules_flag flag = rules_split(flags[i]);
+        if (rules_is_any(&flag, names) && !rules_is_value(flags, i)) {
             return true;
         }
-        is_value = !is_value && rules_after(flags[i], rules_find_quoted(flags[i])).takes_value;
     }
     return false;
 }

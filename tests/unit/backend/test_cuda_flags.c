@@ -73,8 +73,10 @@ static void test_cuda_flags_all(void **state)
                   "--ptxas-options=--warn-on-spills --ptxas-options=--warn-on-local-memory-usage "
                   "--generate-line-info -std=c++17 -DA=1 -DB=2 -DA=3");
     assert_true(dj__cuda_compiler_ops.names_source(&fixture.options));
+    fixture.cuda.ptxas_register_usage_level = "07"; /* which is 7, and has its key */
     fixture.options.debug_info = DJ_ON;
     assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
+    assert_string_equal(fixture.flags.items[4], "--ptxas-options=--register-usage-level=7");
     assert_string_equal(fixture.flags.items[8], "--device-debug");
     assert_string_equal(fixture.flags.items[9], "-std=c++17");
     fixture.cuda.with_line_info = DJ_OFF;
@@ -222,6 +224,10 @@ static void test_cuda_flags_meaning(void **state)
         {"-ccbin=clang", NULL, "set NVCC_CCBIN"},
         {"-Xcompiler=-march=native", NULL, "another processor"},
         {"--compiler-options", "-march=native,-O2", "another processor"},
+        {"-", "-o", "decided by the library"},
+        {"", "-o=x", "decided by the library"},
+        {"-dlto", NULL, "one cubin"},
+        {"-M", NULL, "one cubin"},
     };
     dj_error err;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -242,6 +248,10 @@ static void test_cuda_flags_meaning(void **state)
         {"-I", "dir"},
         {"-maxrregcount=64", NULL},
         {"-Ofc=max", NULL},
+        {"", "-"},
+        {"-=o", "-outdir"}, /* as far as they go, they are like some that are refused */
+        {"-archx", "-ar"},
+        {"--opt", "--keepx=1"},
         {"--extra-device-vectorization", "-DA=\"a;b\""},
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {

@@ -202,6 +202,26 @@ static void format_allocates(void **state)
     free(text);
 }
 
+static void concat_joins_parts(void **state)
+{
+    (void)state;
+    char *text = dj__concat((const char *const[]){"dir", "/", "", "name", NULL});
+    assert_string_equal(text, "dir/name");
+    free(text);
+    text = dj__concat((const char *const[]){NULL});
+    assert_string_equal(text, "");
+    free(text);
+    dj__strlist list;
+    dj__strlist_init(&list);
+    dj__strlist_add_joined(&list, "-O", "3");
+    dj__strlist_add_joined(&list, "", "");
+    assert_int_equal(dj__strlist_ok(&list, NULL), DJ_OK);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(list.items[0], "-O3");
+    assert_string_equal(list.items[1], "");
+    dj__strlist_fini(&list);
+}
+
 static void nocase_is_ascii_only(void **state)
 {
     (void)state;
@@ -227,6 +247,7 @@ int main(void)
         cmocka_unit_test(quoting_is_a_shells),
         cmocka_unit_test(list_is_an_argument_vector),
         cmocka_unit_test(format_allocates),
+        cmocka_unit_test(concat_joins_parts),
         cmocka_unit_test(nocase_is_ascii_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
