@@ -235,10 +235,12 @@ static dj_status artifact_lead(dj_runtime *runtime, const dj__request *request, 
 /* Entries are per tag, and who verifies less must not answer who wants more. */
 static void artifact_flight_key(const dj__request *request, dj_verify level, char key[DJ__HEX_SIZE])
 {
-    char text[DJ__ENTRY_TEXT_SIZE];
-    const int size =
-        snprintf(text, sizeof(text), "%d %s %s", (int)level, request->key, request->tag);
-    dj__xxh128_hex(text, (size_t)size, key);
+    char text[DJ__HEX_SIZE + DJ__TAG_LIMIT];
+    const size_t tag_size = strlen(request->tag); /* at most DJ__TAG_LIMIT, see dj__check_call */
+    memcpy(text, request->key, DJ__HEX_SIZE);
+    text[DJ__HEX_SIZE - 1] = (char)level; /* instead of the NUL */
+    memcpy(text + DJ__HEX_SIZE, request->tag, tag_size);
+    dj__xxh128_hex(text, DJ__HEX_SIZE + tag_size, key);
 }
 
 dj_status dj__artifact_obtain(dj_runtime *runtime, const dj__request *request, dj_verify level,

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "cache/disk.h"
+#include "cache/key.h"
 #include "cache/memory.h"
 #include "compile/flight.h"
 #include "compile/toolchain.h"
@@ -60,6 +61,7 @@ struct dj_runtime {
     dj__memory *memory;
     dj__flights *kernel_flights;
     dj__flights *artifact_flights;
+    _Atomic(dj__key_start *) key_start; /* of most keys, hashed at first need */
 
     _Atomic int64_t handles;
     _Atomic int64_t refs;
@@ -101,7 +103,6 @@ struct dj_artifact {
 };
 
 enum { DJ__TAG_LIMIT = 128 };
-#define DJ__ENTRY_TEXT_SIZE (DJ__TAG_LIMIT + DJ__HEX_SIZE + 16) /* tag, key, a small number */
 
 /* A compile request with every default filled in. Borrows from the caller and the runtime. */
 typedef struct dj__request {

@@ -6,7 +6,6 @@
  * So the same inputs from another install path, user or node give the same key.
  */
 #include "base/error.h"
-#include "cache/key.h"
 #include "compile/include_scan.h"
 #include "core/core.h"
 #include "core/prelude.h"
@@ -57,6 +56,7 @@ dj_status dj__request_key(dj_runtime *runtime, dj__request *request, const char 
         dj__key_text(&key, "environment", runtime->keyed_env.items[i]);
     }
     dj__key_text(&key, "prelude", dj__prelude_digest);
+    dj__key_share(&key, &runtime->key_start);
     dj__key_field(&key, "source", request->source, request->size);
     const dj_status status = key_includes(runtime, request, &key, err);
     if (status == DJ_OK) {

@@ -36,6 +36,7 @@ static void runtime_destroy(dj_runtime *runtime)
     dj__memory_destroy(runtime->memory);
     dj__flights_destroy(runtime->kernel_flights);
     dj__flights_destroy(runtime->artifact_flights);
+    free(atomic_load_explicit(&runtime->key_start, memory_order_relaxed));
     dj_compiler *compiler = atomic_load(&runtime->compiler);
     if (compiler != NULL) {
         runtime->backend->compiler->close(compiler);

@@ -108,6 +108,70 @@ static void test_pinned_value(void **state)
     assert_string_equal(hex, "38a1d9c340e8b48ab450958463ec73e9");
 }
 
+/* The same fields, with what the first call saw up to the middle hashed beforehand. */
+static void make_shared_key(const char *start, const char *rest, _Atomic(dj__key_start *) *known,
+                            char hex[DJ__HEX_SIZE])
+{
+    dj__key key;
+    dj__key_init(&key, NULL, NULL);
+    dj__key_text(&key, "start", start);
+    dj__key_share(&key, known);
+    dj__key_text(&key, "rest", rest);
+    dj__key_final(&key, hex);
+}
+
+static void test_sharing_changes_nothing(void **state)
+{
+    (void)state;
+    enum { LONG = 5000 };
+    char *text = malloc(LONG + 1);
+    assert_non_null(text);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    const char *const starts[] = {"a", "a", "b", "", text, text + LONG - 130, text, "a"};
+    const char *const rests[] = {"1", "2", "2", "", text, "1", text + LONG - 2040, text};
+    for (size_t first = 0; first < 8; first++) {
+        _Atomic(dj__key_start *) known = NULL;
+        for (size_t i = 0; i < 8; i++) {
+            const size_t at = (first + i) % 8;
+            const char *const pairs[] = {"start", starts[at], "rest", rests[at], NULL};
+            char plain[DJ__HEX_SIZE];
+            char shared[DJ__HEX_SIZE];
+            make_key(pairs, plain);
+            make_shared_key(starts[at], rests[at], &known, shared);
+            assert_string_equal(shared, plain);
+        }
+        assert_non_null(atomic_load(&known));
+        free(atomic_load(&known));
+    }
+    free(text);
+}
+
+/* Every way in which a value can meet the end of what is gathered before it is hashed; the sum was
+ * computed with Python, from keys that were hashed field by field. */
+static void test_sizes_around_the_buffer(void **state)
+{
+    (void)state;
+    enum { LONG = 4200 };
+    char *text = calloc(1, LONG);
+    assert_non_null(text);
+    dj__blake2b all;
+    dj__blake2b_init(&all);
+    for (size_t size = 0; size < LONG; size++) {
+        char hex[DJ__HEX_SIZE];
+        dj__key key;
+        dj__key_init(&key, NULL, NULL);
+        dj__key_field(&key, "x", text, size);
+        dj__key_text(&key, "y", "z");
+        dj__key_final(&key, hex);
+        dj__blake2b_update(&all, hex, DJ__HEX_SIZE - 1);
+    }
+    free(text);
+    char sum[DJ__HEX_SIZE];
+    dj__blake2b_final(&all, sum);
+    assert_string_equal(sum, "753680f05efb12ad4b1842688f5df801");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +179,8 @@ int main(void)
         cmocka_unit_test(test_bytes_and_length_count),
         cmocka_unit_test(test_watchers_see_every_field),
         cmocka_unit_test(test_pinned_value),
+        cmocka_unit_test(test_sharing_changes_nothing),
+        cmocka_unit_test(test_sizes_around_the_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
