@@ -59,7 +59,7 @@ char *dj__path_join(const char *dir, const char *name)
 {
     const size_t size = strlen(dir);
     const bool has_slash = size > 0 && dir[size - 1] == '/';
-    return dj__format("%s%s%s", dir, has_slash ? "" : "/", name);
+    return dj__concat((const char *const[]){dir, has_slash ? "" : "/", name, NULL});
 }
 
 bool dj__path_is_contained(const char *relative)
@@ -261,6 +261,11 @@ int dj__open_dir(const char *path)
 int dj__open_dir_at(int dir, const char *name)
 {
     return fs_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+}
+
+int dj__open_dir_path(const char *path)
+{
+    return fs_open(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
 /* For a directory that we have just made: a umask may have taken our own right to open it. */

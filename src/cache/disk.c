@@ -27,15 +27,12 @@ static dj__root *disk_root(dj_store *store)
     return (dj__root *)store;
 }
 
-/* Renews the time of last use, at most once an hour: the only write on the path of a hit. It may
- * fail silently, and losing it loses nothing but the order in which entries age. */
-static void disk_touch(int entries, const char *name, int64_t used)
+/* True where the time of last use is to be renewed, at most once an hour: the only write on the
+ * path of a hit. It may fail silently, and losing it loses nothing but the order in which entries
+ * age. */
+static bool disk_wants_touch(const dj__root *root, const dj__view *view)
 {
-    char path[DJ__ENTRY_NAME_SIZE + sizeof(DJ__MARKER_NAME) + 1];
-    if ((int64_t)time(NULL) - used > DISK_TOUCH_SECONDS) {
-        (void)snprintf(path, sizeof(path), "%s/" DJ__MARKER_NAME, name);
-        (void)utimensat(entries, path, NULL, AT_SYMLINK_NOFOLLOW);
-    }
+    return root->primary && (int64_t)time(NULL) - view->used > DISK_TOUCH_SECONDS;
 }
 
 typedef enum disk_answer { DISK_HIT, DISK_MISS, DISK_AGAIN, DISK_NO_MEMORY } disk_answer;
@@ -47,8 +44,10 @@ static disk_answer disk_judge(dj__root *root, int fd, int entries, const char *n
     dj__log *log = root->shared->log;
     switch (view->look) {
     case DJ__LOOK_GOOD:
-        if (root->primary) {
-            disk_touch(entries, name, view->used);
+        if (disk_wants_touch(root, view)) {
+            char path[DJ__ENTRY_NAME_SIZE + sizeof(DJ__MARKER_NAME) + 1];
+            (void)snprintf(path, sizeof(path), "%s/" DJ__MARKER_NAME, name);
+            (void)utimensat(entries, path, NULL, AT_SYMLINK_NOFOLLOW);
         }
         return DISK_HIT;
     case DJ__LOOK_DAMAGED:
@@ -93,21 +92,37 @@ static disk_answer disk_judge_root(dj__root *root, const dj_error *why)
     return why->status == DJ_IO ? DISK_AGAIN : DISK_MISS;
 }
 
+/* The short way to a hit: opens the entry at once instead of the root and its directory before.
+ * Whatever else it finds, the long way finds too, and judges. */
+static bool disk_look_short(const dj__root *root, const char *path, const char *name,
+                            dj__depth depth, dj__view *view)
+{
+    gid_t group;
+    const int dir = dj__open_dir_path(path);
+    if (dir < 0) {
+        return false;
+    }
+    bool good = dj__root_has(root, dir, &group);
+    if (good) {
+        dj__entry_look_open(dir, group, name, root->shared->loose, depth, view);
+        good = view->look == DJ__LOOK_GOOD;
+    }
+    if (good && disk_wants_touch(root, view)) {
+        (void)utimensat(dir, DJ__MARKER_NAME, NULL, AT_SYMLINK_NOFOLLOW);
+    }
+    (void)dj__close(dir);
+    return good;
+}
+
 static disk_answer disk_look(dj__root *root, const char *name, dj__depth depth, dj__view *view)
 {
-    int fd = -1;
-    int entries = dj__root_open_known(root, DJ__DIR_ENTRIES);
+    int fd;
+    int entries;
     dj_error why = DJ_ERROR_INIT;
-    if (entries < 0 &&
-        dj__root_open_both(root, DJ__DIR_ENTRIES, false, &fd, &entries, &why) != DJ_OK) {
+    if (dj__root_open_both(root, DJ__DIR_ENTRIES, false, &fd, &entries, &why) != DJ_OK) {
         return disk_judge_root(root, &why);
     }
     dj__entry_look(entries, name, root->shared->loose, depth, view);
-    if (view->look == DJ__LOOK_DAMAGED && fd < 0 &&
-        dj__root_open(root, false, &fd, &why) != DJ_OK) {
-        dj__root_close(-1, entries);
-        return disk_judge_root(root, &why);
-    }
     const disk_answer answer = disk_judge(root, fd, entries, name, view);
     dj__root_close(fd, entries);
     return answer;
@@ -125,15 +140,17 @@ static dj_status disk_get(dj_store *store, const dj_manifest *what, dj_verify le
         return status;
     }
     const dj__depth depth = level == DJ_VERIFY_ALL ? DJ__DEPTH_ALL : DJ__DEPTH_BINARY;
-    disk_answer answer = DISK_AGAIN;
+    char *path = dj__root_path(root, DJ__DIR_ENTRIES, name);
+    if (path == NULL) {
+        return dj__fail_memory(err);
+    }
+    disk_answer answer = disk_look_short(root, path, name, depth, &view) ? DISK_HIT : DISK_AGAIN;
     for (int attempt = 0; attempt < 2 && answer == DISK_AGAIN; attempt++) {
         dj__view_fini(&view);
         answer = disk_look(root, name, depth, &view);
     }
     if (answer == DISK_HIT) {
-        char *path = dj__root_path(root, DJ__DIR_ENTRIES, name);
-        status = path != NULL ? dj__view_take(&view, &path, out, err) : dj__fail_memory(err);
-        free(path);
+        status = dj__view_take(&view, &path, out, err);
     } else if (answer == DISK_NO_MEMORY) {
         status = dj__fail_memory(err);
     } else {
@@ -144,6 +161,7 @@ static dj_status disk_get(dj_store *store, const dj_manifest *what, dj_verify le
                                   memory_order_relaxed);
     }
     dj__view_fini(&view);
+    free(path);
     return status;
 }
 

@@ -199,7 +199,7 @@ void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth
         view->look = DJ__LOOK_ABSENT;
         return;
     }
-    struct stat st;
+    struct stat st = {0};
     if (dir == -ENOTDIR || dir == -ELOOP) {
         if (fstatat(entries, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             view->used = st.st_mtim.tv_sec;
@@ -208,23 +208,28 @@ void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth
         (void)snprintf(view->problem, sizeof(view->problem), "not a directory");
         return;
     }
-    if (dir < 0 || fstat(dir, &st) != 0) {
+    /* If a group is trusted, it is the one that has the entries. */
+    if (dir < 0 || ((loose & S_IWGRP) == 0 && fstat(entries, &st) != 0)) {
         view_error(view, dir < 0 ? -dir : errno, "directory");
-        dj__root_close(dir, -1);
+    } else {
+        dj__entry_look_open(dir, st.st_gid, name, loose, depth, view);
+    }
+    dj__root_close(dir, -1);
+}
+
+void dj__entry_look_open(int dir, gid_t group, const char *name, mode_t loose, dj__depth depth,
+                         dj__view *view)
+{
+    struct stat st;
+    memset(view, 0, sizeof(*view));
+    if (fstat(dir, &st) != 0) {
+        view_error(view, errno, "directory");
         return;
     }
     view->dev = st.st_dev;
     view->ino = st.st_ino;
     view->used = st.st_mtim.tv_sec;
-    if ((loose & S_IWGRP) == 0) { /* a group is trusted: the one that has the entries */
-        struct stat parent;
-        if (fstat(entries, &parent) != 0) {
-            view_error(view, errno, "directory");
-            (void)dj__close(dir);
-            return;
-        }
-        view->group = parent.st_gid;
-    }
+    view->group = group;
     view_read_marker(view, dir, name, loose);
     if (view->look == DJ__LOOK_GOOD && view_is_loose(view, &st, loose)) {
         view_damaged(view, "can be written by strangers (mode %04o)",
@@ -233,7 +238,6 @@ void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth
     if (view->look == DJ__LOOK_GOOD && depth != DJ__DEPTH_MARKER) {
         view_read_files(view, dir, loose, depth);
     }
-    (void)dj__close(dir);
 }
 
 void dj__view_fini(dj__view *view)

@@ -47,6 +47,9 @@ typedef struct dj__view {
 /* `name` in the open directory of entries. `loose`: permission bits that make it DAMAGED, as does
  * write permission for another group than that directory's. */
 void dj__entry_look(int entries, const char *name, mode_t loose, dj__depth depth, dj__view *view);
+/* The same for an entry that is open as `dir`, in a directory of entries that has this group. */
+void dj__entry_look_open(int dir, gid_t group, const char *name, mode_t loose, dj__depth depth,
+                         dj__view *view);
 void dj__view_fini(dj__view *view);
 /* Moves *path, binary and log to `out`. NO_MEMORY leaves all where it was. */
 dj_status dj__view_take(dj__view *view, char **path, dj_entry *out, dj_error *err);

@@ -152,21 +152,25 @@ static dj_entry_state marker_family(marker_span text, marker_span *body, marker_
 
 typedef enum marker_result { MARKER_OK, MARKER_BAD, MARKER_NO_MEMORY } marker_result;
 
-static marker_result marker_dup(marker_span span, char **out)
+/* A piece of the block as a string: a NUL takes the place of the stop behind it. */
+static char *marker_string(const dj__marker *marker, marker_span span)
 {
-    *out = strndup(span.data, span.size);
-    return *out != NULL ? MARKER_OK : MARKER_NO_MEMORY;
+    char *text = marker->block + (span.data - marker->block);
+    text[span.size] = '\0';
+    return text;
 }
 
-/* "<field> <text>" */
-static marker_result marker_field(marker_span *body, const char *field, char **out)
+/* "<field> <text>", with the blank in `field`. */
+static marker_result marker_field(const dj__marker *marker, marker_span *body, const char *field,
+                                  char **out)
 {
     marker_span value;
-    if (!marker_skip(body, field) || !marker_skip(body, " ") || !marker_take(body, '\n', &value) ||
+    if (!marker_skip(body, field) || !marker_take(body, '\n', &value) ||
         !marker_text_ok(value.data, value.size)) {
         return MARKER_BAD;
     }
-    return marker_dup(value, out);
+    *out = marker_string(marker, value);
+    return MARKER_OK;
 }
 
 static marker_result marker_parse_file(marker_span *body, dj__marker *marker)
@@ -181,11 +185,8 @@ static marker_result marker_parse_file(marker_span *body, dj__marker *marker)
         !marker_name_ok(name.data, name.size)) {
         return MARKER_BAD;
     }
-    dj__marker_file *file = &marker->files[marker->num_files];
-    if (marker_dup(name, &file->name) != MARKER_OK) {
-        return MARKER_NO_MEMORY;
-    }
-    marker->num_files++;
+    dj__marker_file *file = &marker->files[marker->num_files++];
+    file->name = marker_string(marker, name);
     file->size = number;
     memcpy(file->xxh, hash.data, 32);
     file->xxh[32] = '\0';
@@ -193,41 +194,38 @@ static marker_result marker_parse_file(marker_span *body, dj__marker *marker)
     return sorted ? MARKER_OK : MARKER_BAD;
 }
 
-static size_t marker_count_lines(marker_span body)
+/* `text` starts after the first line. */
+static marker_result marker_parse_body(marker_span text, dj__marker *out)
 {
-    size_t lines = 0;
-    for (size_t i = 0; i < body.size; i++) {
-        lines += body.data[i] == '\n';
-    }
-    return lines;
-}
-
-/* `body` starts after the first line. */
-static marker_result marker_parse_body(marker_span body, dj__marker *out)
-{
+    static const size_t least_line = sizeof("file 0  n") + DJ__HEX_SIZE - 1;
     char *digest = NULL;
-    marker_result result = marker_field(&body, "tag", &out->tag);
+    out->block = malloc(text.size + 1);
+    if (out->block == NULL) {
+        return MARKER_NO_MEMORY;
+    }
+    memcpy(out->block, text.data, text.size);
+    marker_span body = {out->block, text.size};
+    marker_result result = marker_field(out, &body, "tag ", &out->tag);
     if (result == MARKER_OK) {
-        result = marker_field(&body, "digest", &digest);
+        result = marker_field(out, &body, "digest ", &digest);
     }
     if (result == MARKER_OK && !dj__is_hex32(digest, strlen(digest))) {
         result = MARKER_BAD;
     }
     if (result == MARKER_OK) {
         memcpy(out->digest, digest, DJ__HEX_SIZE);
-        result = marker_field(&body, "backend", &out->backend);
-    }
-    free(digest);
-    if (result == MARKER_OK) {
-        result = marker_field(&body, "arch", &out->arch);
+        result = marker_field(out, &body, "backend ", &out->backend);
     }
     if (result == MARKER_OK) {
-        result = marker_field(&body, "binary", &out->binary);
+        result = marker_field(out, &body, "arch ", &out->arch);
+    }
+    if (result == MARKER_OK) {
+        result = marker_field(out, &body, "binary ", &out->binary);
     }
     if (result != MARKER_OK) {
         return result;
     }
-    out->files = calloc(marker_count_lines(body) + 1, sizeof(*out->files));
+    out->files = calloc(body.size / least_line + 1, sizeof(*out->files));
     if (out->files == NULL) {
         return MARKER_NO_MEMORY;
     }
@@ -328,14 +326,17 @@ dj_status dj__marker_write(const dj__marker *marker, dj__strbuf *out, dj_error *
 
 void dj__marker_fini(dj__marker *marker)
 {
-    for (size_t i = 0; i < marker->num_files; i++) {
-        free(marker->files[i].name);
+    if (marker->block == NULL) {
+        for (size_t i = 0; i < marker->num_files; i++) {
+            free(marker->files[i].name);
+        }
+        free(marker->tag);
+        free(marker->backend);
+        free(marker->arch);
+        free(marker->binary);
     }
+    free(marker->block);
     free(marker->files);
-    free(marker->tag);
-    free(marker->backend);
-    free(marker->arch);
-    free(marker->binary);
     memset(marker, 0, sizeof(*marker));
 }
 

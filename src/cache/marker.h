@@ -32,6 +32,7 @@ typedef struct dj__marker_file {
 } dj__marker_file;
 
 typedef struct dj__marker {
+    char *block; /* what was parsed, with all strings in it; NULL: each has its own memory */
     char *tag;
     char digest[DJ__HEX_SIZE];
     char *backend;

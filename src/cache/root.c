@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,23 +147,18 @@ static bool root_sub_is_trusted(const dj__root *root, const struct stat *above,
            dj__trust_allows(sub->st_uid, above->st_uid, words, trust->count);
 }
 
-int dj__root_open_known(const dj__root *root, const char *name)
+bool dj__root_has(const dj__root *root, int entry, gid_t *group)
 {
-    char path[PATH_MAX];
-    const int length = snprintf(path, sizeof(path), "%s/%s", root->path, name);
-    if (length < 0 || (size_t)length >= sizeof(path)) {
-        return -1;
-    }
-    const int sub = dj__open_dir_at(AT_FDCWD, path);
-    struct stat st;
+    struct stat sub;
     struct stat above;
-    if (sub >= 0 && fstat(sub, &st) == 0 && fstatat(sub, "..", &above, 0) == 0 &&
-        atomic_load_explicit(&root->trusted, memory_order_relaxed) == root_fingerprint(&above) &&
-        root_sub_is_trusted(root, &above, &st)) {
-        return sub;
+    if (fstatat(entry, "..", &sub, 0) != 0 ||
+        atomic_load_explicit(&root->entries, memory_order_relaxed) != root_fingerprint(&sub) ||
+        fstatat(entry, "../..", &above, 0) != 0 ||
+        atomic_load_explicit(&root->trusted, memory_order_relaxed) != root_fingerprint(&above)) {
+        return false;
     }
-    dj__root_close(sub, -1);
-    return -1;
+    *group = sub.st_gid;
+    return root_sub_is_trusted(root, &above, &sub); /* this user may be another one by now */
 }
 
 dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool create, int *out,
@@ -194,6 +188,9 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
     if (status != DJ_OK) {
         (void)dj__close(sub);
         return status;
+    }
+    if (strcmp(name, DJ__DIR_ENTRIES) == 0) {
+        atomic_store_explicit(&root->entries, root_fingerprint(&st), memory_order_relaxed);
     }
     *out = sub;
     return DJ_OK;
@@ -228,7 +225,8 @@ char *dj__root_path(const dj__root *root, const char *dir, const char *name)
 {
     const size_t size = strlen(root->path);
     const bool has_slash = size > 0 && root->path[size - 1] == '/';
-    return dj__format("%s%s%s/%s", root->path, has_slash ? "" : "/", dir, name);
+    const char *const slash = has_slash ? "" : "/";
+    return dj__concat((const char *const[]){root->path, slash, dir, "/", name, NULL});
 }
 
 void dj__root_prefix(char prefix[32])
@@ -258,12 +256,15 @@ dj_status dj__entry_name(const dj_manifest *what, char name[DJ__ENTRY_NAME_SIZE]
         return dj__fail(err, DJ_INVALID_ARGUMENT, "cache tag is longer than 128 bytes: %s",
                         what->tag);
     }
-    if (!dj__is_hex32(what->digest, strlen(what->digest))) {
+    const size_t digest_size = strlen(what->digest);
+    if (!dj__is_hex32(what->digest, digest_size)) {
         return dj__fail(err, DJ_INVALID_ARGUMENT,
                         "cache digest must be 32 lowercase hexadecimal characters: %s",
                         what->digest);
     }
-    (void)snprintf(name, DJ__ENTRY_NAME_SIZE, "%s.%s", what->tag, what->digest);
+    memcpy(name, what->tag, size);
+    name[size] = '.';
+    memcpy(name + size + 1, what->digest, digest_size + 1);
     return DJ_OK;
 }
 

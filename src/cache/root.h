@@ -2,9 +2,9 @@
 /*
  * One cache root, and what all roots of a store share.
  *
- * A root keeps no descriptor: every operation opens the directory anew, so a root that is
+ * A root keeps no descriptor: every operation opens what it needs anew, so a root that is
  * removed, made again, or mounted over while we live is simply the new one. What is remembered
- * is which directory passed the trust check.
+ * is which directories passed the trust check.
  */
 #ifndef DJ_CACHE_ROOT_H
 #define DJ_CACHE_ROOT_H
@@ -35,6 +35,7 @@ typedef struct dj__root {
     char *path;
     bool primary;             /* the only root that is ever changed */
     _Atomic uint64_t trusted; /* fingerprint of the directory that passed the check; 0: none */
+    _Atomic uint64_t entries; /* the same of the directory of entries in it */
     _Atomic bool warned;      /* a root that is skipped is mentioned once */
 } dj__root;
 
@@ -51,9 +52,10 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
 /* Both in one. */
 dj_status dj__root_open_both(dj__root *root, const char *name, bool create, int *fd, int *sub,
                              dj_error *err);
-/* The short way to a sub-directory of a root that has passed its check before: one open instead of
- * two. Negative if anything is missing or not as it was then; the long way says what. */
-int dj__root_open_known(const dj__root *root, const char *name);
+/* The short way to an entry: for one that is open, true if it lies in the directory of entries of
+ * the root, and both are as they were when they passed their check. `group` gets that of the
+ * entries. False says nothing; the long way does. */
+bool dj__root_has(const dj__root *root, int entry, gid_t *group);
 /* Closes what is not negative. */
 void dj__root_close(int fd, int sub);
 

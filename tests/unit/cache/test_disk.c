@@ -224,6 +224,41 @@ static void test_links_in_place_of_entries(void **state)
     dj_store_close(store);
 }
 
+/* What was found once must still lie where it was found, and be what it was. */
+static void test_moved_directories_are_noticed(void **state)
+{
+    store_fixture *fix = *state;
+    dj_store *store = fix_open(fix, 1);
+    fix_publish(store, "add", FIX_DIGEST, FIX_BINARY);
+    assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_BINARY), DJ_OK);
+    char entries[1024];
+    char elsewhere[1024];
+    char old[1024];
+    (void)snprintf(entries, sizeof(entries), "%s", fix_path(fix->roots[0], "cache"));
+    (void)snprintf(elsewhere, sizeof(elsewhere), "%s", fix_path(fix->dir, "elsewhere"));
+    (void)snprintf(old, sizeof(old), "%s", fix_path(fix->dir, "old"));
+
+    assert_int_equal(rename(entries, elsewhere), 0);
+    assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_BINARY), DJ_NOT_FOUND);
+    assert_int_equal(symlink(elsewhere, entries), 0);
+    assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_BINARY), DJ_NOT_FOUND);
+    assert_int_equal(unlink(entries), 0);
+    assert_int_equal(rename(elsewhere, entries), 0);
+    assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_BINARY), DJ_OK);
+
+    /* Another root in the place of the first. */
+    assert_int_equal(rename(fix->roots[0], old), 0);
+    assert_int_equal(fix_try(store, "add", FIX_DIGEST, DJ_VERIFY_BINARY), DJ_NOT_FOUND);
+    fix_publish(store, "add", FIX_DIGEST, "another binary");
+    dj_entry entry;
+    const dj_manifest what = fix_manifest("add", FIX_DIGEST);
+    assert_int_equal(dj_store_get(store, &what, DJ_VERIFY_BINARY, &entry, NULL), DJ_OK);
+    assert_int_equal(entry.binary_size, strlen("another binary"));
+    assert_memory_equal(entry.binary, "another binary", entry.binary_size);
+    dj__entry_fini(&entry);
+    dj_store_close(store);
+}
+
 static void expect_healed(store_fixture *fix, dj_store *store, dj_verify level, const char *problem)
 {
     const uint64_t healed = fix->counters.healed;
@@ -379,8 +414,12 @@ static void test_touch_is_hourly(void **state)
     static const struct {
         time_t age;
         bool touched;
-    } cases[] = {{3000, false}, {4000, true}, {-4000, false}};
+    } cases[] = {{3000, false}, {4000, true}, {-4000, false}, {4000, true}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (i == 3) { /* one that has not seen the root's directories before */
+            dj_store_close(store);
+            store = fix_open(fix, 1);
+        }
         const struct timespec times[2] = {{.tv_sec = now - cases[i].age},
                                           {.tv_sec = now - cases[i].age}};
         struct stat st;
@@ -592,6 +631,7 @@ int main(void)
         T(test_publish_over_leftovers),
         T(test_foreign_entries_are_left_alone),
         T(test_links_in_place_of_entries),
+        T(test_moved_directories_are_noticed),
         T(test_damage_is_healed),
         T(test_marker_must_match_the_name),
         T(test_every_flipped_byte_is_noticed),
