@@ -671,6 +671,21 @@ static int cubin_compare(const void *left, const void *right)
     return strcmp(((const cubin_work *)left)->info.name, ((const cubin_work *)right)->info.name);
 }
 
+/* "90a"; the number is a byte. */
+static void cubin_write_arch(const cubin_file *file, char *out)
+{
+    const int number = file->sm;
+    if (number >= 100) {
+        *out++ = (char)('0' + number / 100);
+    }
+    if (number >= 10) {
+        *out++ = (char)('0' + number / 10 % 10);
+    }
+    *out++ = (char)('0' + number % 10);
+    *out++ = file->suffix;
+    *out = '\0';
+}
+
 /* One block: kernels, parameters, names. */
 static dj_status cubin_finish(cubin_file *file, dj__cubin *out)
 {
@@ -707,8 +722,7 @@ static dj_status cubin_finish(cubin_file *file, dj__cubin *out)
     out->info.kernels = count > 0 ? kernels : NULL;
     out->info.num_kernels = count;
     out->sm = file->sm;
-    (void)snprintf(out->info.arch, sizeof out->info.arch, "%d%.1s", file->sm,
-                   (const char[]){file->suffix, '\0'});
+    cubin_write_arch(file, out->info.arch);
     return DJ_OK;
 }
 

@@ -214,52 +214,56 @@ static uint32_t module_align(const dj_kernel_info *kernel, size_t index, size_t 
     return (uint32_t)(both & (~both + 1));
 }
 
-/* Number of parameters by the driver, or SIZE_MAX if it does not tell. */
-static size_t module_count_params(const dj__cuda_api *api, const dj_module *module)
+/* Room for `count` parameters; at least one, so that there is an address. */
+static dj_status module_reserve_params(dj_module *module, size_t *capacity, size_t count,
+                                       dj_error *err)
 {
-    size_t offset;
-    size_t size;
-    for (size_t i = 0; api->cuKernelGetParamInfo != NULL && i <= MODULE_MAX_PARAMS; i++) {
-        const dj__cu_result result = api->cuKernelGetParamInfo(module->kernel, i, &offset, &size);
-        if (result != DJ__CU_SUCCESS) {
-            return result == DJ__CU_INVALID_VALUE ? i : SIZE_MAX;
-        }
+    if (count < *capacity) {
+        return DJ_OK;
     }
-    return SIZE_MAX;
+    dj_param *params = realloc(module->params, (2 * count + 1) * sizeof(*params));
+    if (params == NULL) {
+        return dj__fail_memory(err);
+    }
+    module->params = params;
+    *capacity = 2 * count + 1;
+    return DJ_OK;
 }
 
+static void module_set_param(dj_module *module, size_t index, size_t offset, size_t size)
+{
+    module->params[index] = (dj_param){
+        .name = "",
+        .type = "",
+        .size = (uint32_t)size,
+        .align = module_align(&module->cubin.info.kernels[0], index, offset, size),
+    };
+}
+
+/* By the driver, which is asked for one more to find the end; by the cubin if it does not tell. */
 static dj_status module_params(const dj__cuda_api *api, dj_module *module, size_t *count,
                                dj_error *err)
 {
     const dj_kernel_info *kernel = &module->cubin.info.kernels[0];
-    const size_t told = module_count_params(api, module);
-    *count = told != SIZE_MAX ? told : kernel->num_params;
-    module->params = calloc(*count + 1, sizeof(*module->params));
-    if (module->params == NULL) {
-        return dj__fail_memory(err);
-    }
-    for (size_t i = 0; i < *count; i++) {
+    dj__cu_result result = DJ__CU_SUCCESS;
+    size_t capacity = 0;
+    size_t told = 0;
+    dj_status status = module_reserve_params(module, &capacity, kernel->num_params, err);
+    while (status == DJ_OK && api->cuKernelGetParamInfo != NULL && told <= MODULE_MAX_PARAMS) {
         size_t offset = 0;
         size_t size = 0;
-        if (told == SIZE_MAX) {
-            offset = kernel->params[i].offset;
-            size = kernel->params[i].size;
-        } else {
-            const dj__cu_result result =
-                api->cuKernelGetParamInfo(module->kernel, i, &offset, &size);
-            if (result != DJ__CU_SUCCESS) {
-                return dj__cuda_fail(api, err, result, "%s: cannot describe parameter %zu of '%s'",
-                                     module->path, i, module->name);
-            }
+        result = api->cuKernelGetParamInfo(module->kernel, told, &offset, &size);
+        if (result != DJ__CU_SUCCESS) {
+            break;
         }
-        module->params[i] = (dj_param){
-            .name = "",
-            .type = "",
-            .size = (uint32_t)size,
-            .align = module_align(kernel, i, offset, size),
-        };
+        module_set_param(module, told++, offset, size);
+        status = module_reserve_params(module, &capacity, told, err);
     }
-    return DJ_OK;
+    *count = result == DJ__CU_INVALID_VALUE ? told : kernel->num_params;
+    for (size_t i = 0; status == DJ_OK && result != DJ__CU_INVALID_VALUE && i < *count; i++) {
+        module_set_param(module, i, kernel->params[i].offset, kernel->params[i].size);
+    }
+    return status;
 }
 
 static dj_status module_new(const dj_binary *binary, dj_module **out, dj_error *err)
