@@ -67,8 +67,8 @@ static double load_ours(dj_runtime *runtime, int number)
     dj_error err = DJ_ERROR_INIT;
     const double begin = bench_now();
     dj_kernel *const kernel = bench_compile(runtime, source);
-    bench_check(dj_cuda_kernel_handles(kernel, &handles, &err), &err, "handles");
     const double end = bench_now();
+    bench_check(dj_cuda_kernel_handles(kernel, &handles, &err), &err, "handles");
     dj_kernel_release(kernel);
     return end - begin;
 }
