@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRBUF_FIRST_CAPACITY = 64, STRLIST_FIRST_CAPACITY = 8 };
+enum { STRBUF_FIRST_CAPACITY = 64, STRLIST_FIRST_CAPACITY = 16 };
 
 void dj__strbuf_init(dj__strbuf *buf, size_t limit)
 {

@@ -56,7 +56,8 @@ struct dj_runtime {
     _Atomic bool lost_device; /* forked after the device was used; beside what launches read */
     dj__config config;
     dj_backend_context context;
-    dj__strlist keyed_env; /* NAME=value of what compilers read, from the snapshot */
+    dj__strlist base_flags; /* where a request has no flags of its own */
+    dj__strlist keyed_env;  /* NAME=value of what compilers read, from the snapshot */
     dj_store *store;
     dj__memory *memory;
     dj__flights *kernel_flights;
@@ -111,7 +112,6 @@ typedef struct dj__request {
     size_t size;
     dj__compile_set options; /* effective */
     const char *arch;
-    dj__strlist base_flags;
     dj__strlist flags; /* effective, as given to the compiler */
     char *hook_path;   /* resolved; NULL: no hook */
     char *hook_data;

@@ -42,6 +42,24 @@ static const option_row option_table[] = {
 
 enum { OPTION_COUNT = sizeof(option_table) / sizeof(option_table[0]) };
 
+/* The rows of a scope stand together, and each compilation goes through some of them many times. */
+static const unsigned char option_scopes[] = {
+#define OPTION(scope_, type_, field_, env_, default_, keyed_, min_, max_, doc_) DJ_SCOPE_##scope_,
+#include "core/options.def"
+#undef OPTION
+};
+
+static inline size_t option_first(dj_option_scope scope)
+{
+    const unsigned char *first = memchr(option_scopes, (int)scope, OPTION_COUNT);
+    return first != NULL ? (size_t)(first - option_scopes) : OPTION_COUNT;
+}
+
+static inline bool option_is_of(size_t index, dj_option_scope scope)
+{
+    return index < OPTION_COUNT && option_scopes[index] == (unsigned char)scope;
+}
+
 /* Which structs hang on which: `pointer` in the common struct leads to `member` of the set. */
 typedef struct option_vendor {
     dj_option_scope common;
@@ -198,12 +216,10 @@ static dj_status option_check(const option_row *row, const void *options, dj_err
 
 static dj_status options_validate(dj_option_scope scope, const void *options, dj_error *err)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (option_table[i].pub.scope == scope) {
-            const dj_status status = option_check(&option_table[i], options, err);
-            if (status != DJ_OK) {
-                return status;
-            }
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
+        const dj_status status = option_check(&option_table[i], options, err);
+        if (status != DJ_OK) {
+            return status;
         }
     }
     return DJ_OK;
@@ -230,9 +246,9 @@ static bool option_is_set(const option_row *row, const void *options)
 
 void dj__options_inherit(dj_option_scope scope, void *options, const void *defaults)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope == scope && !option_is_set(row, options)) {
+        if (!option_is_set(row, options)) {
             memcpy(option_field(row, options), option_const_field(row, defaults),
                    option_size(row->pub.type));
         }
@@ -456,10 +472,9 @@ static dj_status option_from_env(const option_row *row, const dj__env *env, void
 dj_status dj__options_from_env(dj_option_scope scope, const dj__env *env, void *options,
                                dj__strlist *lists, dj_error *err)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != scope || row->pub.env == NULL ||
-            dj__env_setting(env, row->pub.env, NULL) == NULL) {
+        if (row->pub.env == NULL || dj__env_setting(env, row->pub.env, NULL) == NULL) {
             continue;
         }
         /* A list that is empty by default may be set to that. */
@@ -477,11 +492,8 @@ dj_status dj__options_from_env(dj_option_scope scope, const dj__env *env, void *
 
 void dj__options_json(dj_option_scope scope, const void *options, dj__json *json)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != scope) {
-            continue;
-        }
         dj__json_key(json, row->pub.name);
         if (!option_is_set(row, options)) {
             dj__json_null(json);
@@ -538,9 +550,9 @@ static bool option_list_equal(const option_list *a, const option_list *b)
 
 static bool option_rows_equal(dj_option_scope scope, const void *a, const void *b)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != scope || !row->pub.keyed) {
+        if (!row->pub.keyed) {
             continue;
         }
         bool equal;
@@ -590,9 +602,9 @@ static uint64_t option_mix_string(uint64_t hash, const char *text)
 
 static uint64_t option_mix_rows(uint64_t hash, dj_option_scope scope, const void *options)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != scope || !row->pub.keyed || !option_is_set(row, options)) {
+        if (!row->pub.keyed || !option_is_set(row, options)) {
             continue;
         }
         hash = hash * 31 + i + 1;
@@ -649,11 +661,8 @@ static bool option_copy_rows(dj_option_scope scope, void *copy, const void *opti
 {
     dj__options_inherit(scope, copy, options);
     bool ok = true;
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != scope) {
-            continue;
-        }
         if (row->pub.type == DJ_TYPE_STRING) {
             const char **field = option_field(row, copy);
             *field = (ok && *field != NULL) ? strdup(*field) : NULL;
@@ -692,11 +701,8 @@ dj_compile_options *dj__compile_options_copy(const dj_compile_options *options)
 
 static void option_free_rows(dj_option_scope scope, const void *options)
 {
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
+    for (size_t i = option_first(scope); option_is_of(i, scope); i++) {
         const option_row *row = &option_table[i];
-        if (row->pub.scope != scope) {
-            continue;
-        }
         if (row->pub.type == DJ_TYPE_STRING) {
             free((void *)(uintptr_t)option_string(row, options));
         } else if (row->pub.type == DJ_TYPE_LIST) {

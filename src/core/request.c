@@ -48,22 +48,12 @@ dj_status dj__check_call(const dj_runtime *runtime, const char *tag, const char 
     return DJ_OK;
 }
 
-/* `flags` replaces the default list; append_flags extends only the default one. */
-static dj_status request_base_flags(const dj_runtime *runtime, dj__request *request, dj_error *err)
+static void request_base_flags(const dj_runtime *runtime, dj_compile_options *options)
 {
-    dj_compile_options *options = &request->options.common;
-    if (options->flags != NULL) {
-        return DJ_OK;
+    if (options->flags == NULL) {
+        options->flags = dj__strlist_items(&runtime->base_flags);
+        options->num_flags = runtime->base_flags.count;
     }
-    for (const char *const *flag = runtime->backend->compiler->default_flags; *flag != NULL;
-         flag++) {
-        dj__strlist_add(&request->base_flags, *flag);
-    }
-    dj__strlist_add_all(&request->base_flags, dj__strlist_items(&runtime->config.append_flags),
-                        runtime->config.append_flags.count);
-    options->flags = dj__strlist_items(&request->base_flags);
-    options->num_flags = request->base_flags.count;
-    return dj__strlist_ok(&request->base_flags, err);
 }
 
 static void request_builtin_defaults(const dj_runtime *runtime, dj_compile_options *options)
@@ -119,10 +109,8 @@ static dj_status request_arch(dj_runtime *runtime, dj__request *request, dj_erro
 static dj_status request_fill(dj_runtime *runtime, dj__request *request, dj_error *err)
 {
     request_defaults(runtime, request);
-    dj_status status = request_base_flags(runtime, request, err);
-    if (status == DJ_OK) {
-        status = request_arch(runtime, request, err);
-    }
+    request_base_flags(runtime, &request->options.common);
+    dj_status status = request_arch(runtime, request, err);
     dj_compiler *compiler = NULL;
     if (status == DJ_OK) {
         status = dj__runtime_compiler(runtime, &compiler, err);
@@ -150,7 +138,6 @@ dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *sou
                            const dj_compile_options *options, dj__request *out, dj_error *err)
 {
     memset(out, 0, sizeof(*out));
-    dj__strlist_init(&out->base_flags);
     dj__strlist_init(&out->flags);
     out->tag = tag;
     out->source = source != NULL ? source : "";
@@ -167,7 +154,6 @@ dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *sou
 
 void dj__request_fini(dj__request *request)
 {
-    dj__strlist_fini(&request->base_flags);
     dj__strlist_fini(&request->flags);
     free(request->hook_path);
     free(request->hook_data);

@@ -47,6 +47,7 @@ static void runtime_destroy(dj_runtime *runtime)
     }
     dj__toolchain_fini(&runtime->toolchain);
     dj_store_close(runtime->store);
+    dj__strlist_fini(&runtime->base_flags);
     dj__strlist_fini(&runtime->keyed_env);
     dj__config_fini(&runtime->config);
     dj__settings_fini(&runtime->settings);
@@ -193,6 +194,18 @@ static dj_status runtime_choose(dj_runtime *runtime, const dj_backend *backend,
     return DJ_OK;
 }
 
+/* A request's flags replace the default list; append_flags extends only the default one. */
+static dj_status runtime_base_flags(dj_runtime *runtime, dj_error *err)
+{
+    const dj__strlist *append = &runtime->config.append_flags;
+    const char *const *flag = runtime->backend->compiler->default_flags;
+    for (; flag != NULL && *flag != NULL; flag++) {
+        dj__strlist_add(&runtime->base_flags, *flag);
+    }
+    dj__strlist_add_all(&runtime->base_flags, dj__strlist_items(append), append->count);
+    return dj__strlist_ok(&runtime->base_flags, err);
+}
+
 dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, dj_runtime **out,
                             dj_error *err)
 {
@@ -212,10 +225,14 @@ dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, 
     atomic_init(&runtime->handles, 1);
     atomic_init(&runtime->refs, 1);
     dj__mutex_init(&runtime->lock);
+    dj__strlist_init(&runtime->base_flags);
     dj__strlist_init(&runtime->keyed_env);
     status = runtime_open_parts(runtime, &known, err);
     if (status == DJ_OK) {
         status = runtime_choose(runtime, backend, &known, err);
+    }
+    if (status == DJ_OK) {
+        status = runtime_base_flags(runtime, err);
     }
     if (status == DJ_OK) {
         status = dj__tool_env_keyed(runtime->env, runtime->backend->compiler->keyed_env,

@@ -89,6 +89,9 @@ static void rows_are_complete(void **state)
         for (size_t k = 0; k < i; k++) {
             assert_false(option->scope == dj_option_at(k)->scope &&
                          strcmp(option->name, dj_option_at(k)->name) == 0);
+            /* Those of a scope stand together. */
+            assert_false(option->scope == dj_option_at(k)->scope &&
+                         option->scope != dj_option_at(i - 1)->scope);
         }
     }
     assert_int_equal(dj__option_count() > 15, 1);
