@@ -116,13 +116,19 @@ static bool disk_look_short(const dj__root *root, const char *path, const char *
 
 static disk_answer disk_look(dj__root *root, const char *name, dj__depth depth, dj__view *view)
 {
-    int fd;
-    int entries;
+    int fd = -1;
+    int entries = dj__root_open_known(root, DJ__DIR_ENTRIES);
     dj_error why = DJ_ERROR_INIT;
-    if (dj__root_open_both(root, DJ__DIR_ENTRIES, false, &fd, &entries, &why) != DJ_OK) {
+    if (entries < 0 &&
+        dj__root_open_both(root, DJ__DIR_ENTRIES, false, &fd, &entries, &why) != DJ_OK) {
         return disk_judge_root(root, &why);
     }
     dj__entry_look(entries, name, root->shared->loose, depth, view);
+    if (view->look == DJ__LOOK_DAMAGED && fd < 0 &&
+        dj__root_open(root, false, &fd, &why) != DJ_OK) {
+        dj__root_close(-1, entries);
+        return disk_judge_root(root, &why);
+    }
     const disk_answer answer = disk_judge(root, fd, entries, name, view);
     dj__root_close(fd, entries);
     return answer;

@@ -52,6 +52,9 @@ dj_status dj__root_open_sub(dj__root *root, int fd, const char *name, bool creat
 /* Both in one. */
 dj_status dj__root_open_both(dj__root *root, const char *name, bool create, int *fd, int *sub,
                              dj_error *err);
+/* The short way to a sub-directory of a root that has passed its check before: one open instead of
+ * two. Negative if anything is missing or not as it was then; the long way says what. */
+int dj__root_open_known(dj__root *root, const char *name);
 /* The short way to an entry: for one that is open, true if it lies in the directory of entries of
  * the root, and both are as they were when they passed their check. `group` gets that of the
  * entries. False says nothing; the long way does. */
