@@ -46,8 +46,9 @@ typedef struct dj_arg {
  * Launches. `args` are the kernel's parameters in order; their number and sizes must match what
  * the binary declares. Argument memory is read before the call returns.
  *
- * Takes no lock, allocates nothing and logs nothing, but for what comes first in a context (CUDA),
- * more than 64 arguments (CUDA allocates, the host refuses them), and waking the host's threads.
+ * Takes no lock, allocates nothing and logs nothing. Exceptions: more than 64 arguments are put
+ * into allocated memory; CUDA looks a kernel up at its first launch in a context, and locks to
+ * raise its shared memory; the host locks to wake its threads.
  * Errors: INVALID_ARGUMENT naming the parameter, dimension or limit; UNSUPPORTED naming what the
  * device lacks; DEVICE.
  */
