@@ -24,7 +24,7 @@ typedef struct dj_cuda_compile_options {
     size_t size;
     /* The language of the source, what follows -std=c++. Left out if the flags name one. */
     const char *cpp_standard;
-    /* "0" to "10": how many registers ptxas may use before it saves some. */
+    /* "0" to "10": how freely ptxas uses registers. */
     const char *ptxas_register_usage_level;
     /* ptxas reports registers and memory of each kernel in the compiler's log. */
     dj_tri ptxas_verbose;

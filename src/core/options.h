@@ -30,8 +30,8 @@ void dj__option_range(size_t index, int64_t *min, int64_t *max);
 
 /*
  * Brings a caller's option struct into the size known here: `in` NULL gives all unset. A size of
- * zero or below the first version's, or unknown fields that are set, is INVALID_ARGUMENT, as is
- * a tri-state that is none. `type` names the struct in messages.
+ * zero or below the first version's is INVALID_ARGUMENT, unknown fields that are set are
+ * UNSUPPORTED. `type` names the struct in messages.
  */
 dj_status dj__options_import(const void *in, void *out, size_t known, const char *type,
                              dj_error *err);

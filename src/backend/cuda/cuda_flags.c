@@ -74,8 +74,23 @@ static dj_status flags_check_values(const dj_compile_options *options, const cha
     return flags_check_arch(arch, err);
 }
 
+/* True if the last flag that names a standard, as one word, names one before C++20. */
+static bool flags_are_before_20(const char *const *flags, size_t count, bool before_20)
+{
+    static const char *const names[] = {"-std=c++", "--std=c++"};
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            const size_t size = strlen(names[k]);
+            if (flags[i][0] == '-' && strncmp(flags[i], names[k], size) == 0) {
+                before_20 = flags[i][size] < '2';
+            }
+        }
+    }
+    return before_20;
+}
+
 /* The caller's list, or the default one, of which gcc's headers take -fconcepts as a promise of
- * C++20: with an older cpp_standard they would not compile. */
+ * C++20: with an older standard they would not compile. */
 static void flags_add_list(const dj_compile_options *options, bool before_20, dj__strlist *out)
 {
     for (size_t i = 0; i < options->num_flags; i++) {
@@ -137,7 +152,10 @@ dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj
     if (standard) {
         dj__strlist_add_joined(out, "-std=c++", cuda->cpp_standard);
     }
-    flags_add_list(options, standard && cuda->cpp_standard[0] < '2', out);
+    bool before_20 = standard && cuda->cpp_standard[0] < '2';
+    before_20 = flags_are_before_20(options->flags, options->num_flags, before_20);
+    before_20 = flags_are_before_20(options->extra_flags, options->num_extra_flags, before_20);
+    flags_add_list(options, before_20, out);
     dj__strlist_add_all(out, options->extra_flags, options->num_extra_flags);
     return dj__strlist_ok(out, err);
 }

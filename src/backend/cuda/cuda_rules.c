@@ -452,6 +452,13 @@ static dj_status rules_check_words(const char *name, const char *text, dj_error 
         status = rules_check(name, dj__strlist_items(&words), words.count,
                              RULES_MEANING | RULES_HOST_ALLOWED, err);
     }
+    if (status == DJ_OK && dj__cuda_flags_have_lines(dj__strlist_items(&words), words.count)) {
+        status = dj__fail(err, DJ_INVALID_ARGUMENT,
+                          "%s: %s: line and debug information from there would name a source that "
+                          "is not kept; use with_line_info or debug_info (JIT_WITH_LINEINFO, "
+                          "JIT_KERNEL_DEBUG_INFO)",
+                          name, text);
+    }
     dj__strlist_fini(&words);
     return status;
 }

@@ -40,10 +40,10 @@ static dj_status toolkit_not_executable(const dj__env *env, const char *path, co
     char setting[256];
     dj__env_name(env, "JIT_NVCC_COMPILER", setting);
     return dj__fail(err, DJ_UNAVAILABLE,
-                    "NVCC compiler is not executable: %s (from %s); %s, or set %s to another nvcc",
-                    path, source,
-                    access(path, F_OK) == 0 ? "make it an executable file (chmod +x)"
-                                            : "there is no such file",
+                    "NVCC compiler is not executable: %s (from %s)%s set %s to another nvcc", path,
+                    source,
+                    access(path, F_OK) == 0 ? "; make it an executable file (chmod +x), or"
+                                            : ": there is no such file;",
                     setting);
 }
 

@@ -43,6 +43,14 @@ static void test_cuda_flags_older_standard(void **state)
         &fixture, "--gpu-architecture=sm_90a -O3 --compiler-options=-O3 "
                   "--ptxas-options=--register-usage-level=10 -std=c++17 --compiler-options=-fPIC "
                   "--expt-relaxed-constexpr --expt-extended-lambda");
+    static const char *const extra[] = {"-std=c++17"};
+    fixture.cuda.cpp_standard = "20";
+    fixture.options.extra_flags = extra;
+    fixture.options.num_extra_flags = 1;
+    test_cuda_flags_expect(&fixture,
+                           "--gpu-architecture=sm_90a -O3 --compiler-options=-O3 "
+                           "--ptxas-options=--register-usage-level=10 --compiler-options=-fPIC "
+                           "--expt-relaxed-constexpr --expt-extended-lambda -std=c++17");
     cuda_fixture_fini(&fixture);
 }
 
@@ -330,6 +338,8 @@ static void test_cuda_flags_env(void **state)
         {"NVCC_APPEND_FLAGS=-DX=1\n-DY=2", "no line breaks"},
         {"NVCC_APPEND_FLAGS=-arch=sm_80", "set by the option arch"},
         {"NVCC_APPEND_FLAGS=--options-file x", "files of flags"},
+        {"NVCC_APPEND_FLAGS=-DX -lineinfo", "use with_line_info or debug_info"},
+        {"NVCC_PREPEND_FLAGS=-G", "use with_line_info or debug_info"},
         {"INCLUDES=-I/x;touch pwned", "INCLUDES: "},
         {"PTXAS_FLAGS=$(touch pwned)", "PTXAS_FLAGS: "},
         {"SYSTEM_INCLUDES=\"-I/x", "SYSTEM_INCLUDES: "},
