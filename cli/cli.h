@@ -122,8 +122,14 @@ typedef struct cli_runtime_options {
 } cli_runtime_options;
 extern const struct argp cli_runtime_argp; /* input: cli_runtime_options * */
 
+/* The setting <env_prefix>_<suffix>, else DJ_<suffix>, or NULL, as the library looks for it. `name`
+ * (may be NULL) gets the variable that has it, else the one to set; free it. */
+const char *cli_setting(const char *env_prefix, const char *suffix, char **name);
+
 /* The back end of this name. Reports and returns the exit status if this build has none. */
 int cli_find_backend(const char *name, const dj_backend **out);
+/* Reports and returns the exit status if JIT_BACKEND names a back end that this build lacks. */
+int cli_check_backend_setting(const cli_runtime_options *options);
 
 /* Creates the runtime; `config` (may be NULL) without env_prefix. Otherwise reports and returns
  * the exit status. */
@@ -151,9 +157,21 @@ struct argp *cli_compile_argp(void);
 void cli_compile_init(cli_compile_options *options);
 void cli_compile_fini(cli_compile_options *options);
 
+/* Sets a dim3, integer or other field through the option table. Exits with usage on failure. */
+void cli_set_option(const struct argp_state *state, dj_option_scope scope, const char *name,
+                    const char *text, void *options);
+
+/* The tag of a file whose user gives none; free it. */
+char *cli_tag_from_file(const char *file);
+
+/* ---- Compiling a file (cli_job.c) ---- */
+
 /* Everything that a command needs for compiling one file. */
 typedef struct cli_job {
     dj_runtime *runtime;
+    const char *file; /* as it is called in messages */
+    const char *env_prefix;
+    bool backend_open; /* neither option, setting nor suffix named the back end */
     char *tag;
     cli_buffer source;
     cli_buffer log; /* the compiler's output so far */
@@ -168,12 +186,9 @@ int cli_job_init(cli_job *job, cli_compile_options *options);
 void cli_job_fini(cli_job *job);
 /* With --verbose: the compiler's output on stderr. */
 void cli_job_show_log(const cli_job *job);
-/* Reports a failed compilation with the compiler's whole output; returns the exit status. */
+/* Reports a failed compilation with the compiler's whole output, in which the source has the name
+ * of the user's file; returns the exit status. */
 int cli_job_fail(const cli_job *job, const dj_error *err);
-
-/* Sets a dim3, integer or other field through the option table. Exits with usage on failure. */
-void cli_set_option(const struct argp_state *state, dj_option_scope scope, const char *name,
-                    const char *text, void *options);
 
 /* ---- JSON (cli_json.c) ---- */
 

@@ -108,6 +108,7 @@ bool cli_elem_from_c(const char *type, size_t length, cli_elem *out)
     char words[64] = "";
     size_t used = 0;
     for (size_t i = 0; i < length;) {
+        i += length - i > 5 && memcmp(type + i, "std::", 5) == 0 ? 5 : 0;
         const size_t start = i;
         while (i < length && type[i] != ' ' && type[i] != '\t') {
             i++;

@@ -24,6 +24,7 @@ enum {
     KEY_TAG,
     KEY_TRACK,
     KEY_FLAG,
+    KEY_DEFAULT_FLAG,
     KEY_LIBRARY_ROOT,
     KEY_SIGNATURE,
     KEY_TABLE /* + row; last */
@@ -62,7 +63,33 @@ static error_t runtime_parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cli_runtime_argp = {.options = runtime_options, .parser = runtime_parse};
 
-int cli_find_backend(const char *name, const dj_backend **out)
+const char *cli_setting(const char *env_prefix, const char *suffix, char **name)
+{
+    const char *const prefixes[] = {env_prefix, "DJ"};
+    const char *value = NULL;
+    char *found = NULL;
+    for (size_t i = 0; i < 2 && value == NULL; i++) {
+        if (prefixes[i] != NULL) {
+            char *const variable = cli_format("%s_%s", prefixes[i], suffix);
+            value = getenv(variable);
+            free(found);
+            found = variable;
+        }
+    }
+    if (value == NULL && env_prefix != NULL) {
+        free(found);
+        found = cli_format("%s_%s", env_prefix, suffix);
+    }
+    if (name != NULL) {
+        *name = found;
+    } else {
+        free(found);
+    }
+    return value;
+}
+
+/* `source` is the variable that names it; NULL: the command line. */
+static int find_backend(const char *name, const char *source, const dj_backend **out)
 {
     *out = dj_backend_find(name);
     if (*out != NULL) {
@@ -72,11 +99,28 @@ int cli_find_backend(const char *name, const dj_backend **out)
     for (size_t i = 0; dj_backend_at(i) != NULL; i++) {
         cli_buffer_printf(&known, "%s%s", i > 0 ? ", " : "", dj_backend_name(dj_backend_at(i)));
     }
-    cli_error("back end '%s' is not in this build of DeepJIT %s; looked at its list: %s\n"
-              "use --backend with one of these, or install a build that has '%s'",
-              name, dj_version(), known.size > 0 ? known.data : "(empty)", name);
+    cli_error("back end '%s'%s%s%s is not in this build of DeepJIT %s; looked at its list: %s\n"
+              "%s one of these, or install a build that has '%s'",
+              name, source != NULL ? " (from " : "", source != NULL ? source : "",
+              source != NULL ? ")" : "", dj_version(), known.size > 0 ? known.data : "(empty)",
+              source != NULL ? "unset it or set it to" : "use --backend with", name);
     cli_buffer_fini(&known);
     return CLI_UNAVAILABLE;
+}
+
+int cli_find_backend(const char *name, const dj_backend **out)
+{
+    return find_backend(name, NULL, out);
+}
+
+int cli_check_backend_setting(const cli_runtime_options *options)
+{
+    char *variable = NULL;
+    const dj_backend *ignored = NULL;
+    const char *const name = cli_setting(options->env_prefix, "JIT_BACKEND", &variable);
+    const int status = name != NULL ? find_backend(name, variable, &ignored) : CLI_DONE;
+    free(variable);
+    return status;
 }
 
 static bool use_cache_dir(const cli_runtime_options *options)
@@ -104,11 +148,10 @@ int cli_open_runtime(const cli_runtime_options *options, dj_config *config, dj_r
     }
     *out = NULL;
     const dj_backend *backend = NULL;
-    if (options->backend != NULL) {
-        const int status = cli_find_backend(options->backend, &backend);
-        if (status != CLI_DONE) {
-            return status;
-        }
+    const int found = options->backend != NULL ? cli_find_backend(options->backend, &backend)
+                                               : cli_check_backend_setting(options);
+    if (found != CLI_DONE) {
+        return found;
     }
     if (options->cache_dir != NULL && !use_cache_dir(options)) {
         return CLI_FAILURE;
@@ -128,9 +171,28 @@ static const struct argp_option compile_fixed_options[] = {
     {"track", KEY_TRACK, "PREFIX", 0,
      "The content of #include <PREFIX...> enters the key; may be repeated", 0},
     {"flag", KEY_FLAG, "FLAG", 0, "Compiler flag, after the default ones; may be repeated", 0},
+    {"default-flag", KEY_DEFAULT_FLAG, "FLAG", 0,
+     "Compiler flag in place of the default ones; may be repeated", 0},
     {"library-root", KEY_LIBRARY_ROOT, "DIR", 0, "Directory under which post hooks are found", 0},
     {"signature", KEY_SIGNATURE, "TEXT", 0, "Text that enters the key, such as a version", 0},
     {"verbose", 'v', NULL, 0, "Show the compiler's output on standard error", 0},
+#define COMPILE_MISTAKE(key)                                                                       \
+    {                                                                                              \
+        NULL, key, "TEXT", OPTION_ARG_OPTIONAL | OPTION_HIDDEN | OPTION_NO_USAGE, NULL, 0          \
+    }
+    /* Flags of compilers, which people give directly; see compile_mistake. */
+    COMPILE_MISTAKE('D'),
+    COMPILE_MISTAKE('U'),
+    COMPILE_MISTAKE('O'),
+    COMPILE_MISTAKE('W'),
+    COMPILE_MISTAKE('X'),
+    COMPILE_MISTAKE('L'),
+    COMPILE_MISTAKE('f'),
+    COMPILE_MISTAKE('g'),
+    COMPILE_MISTAKE('l'),
+    COMPILE_MISTAKE('m'),
+    COMPILE_MISTAKE('s'),
+#undef COMPILE_MISTAKE
     {NULL, 0, NULL, 0, "How to compile:", 6},
 };
 enum { FIXED_COUNT = sizeof compile_fixed_options / sizeof compile_fixed_options[0] };
@@ -173,6 +235,16 @@ static bool is_tag(const char *text)
     return text[length] == '\0' && length > 0 && length <= TAG_LIMIT;
 }
 
+/* A compiler's flag where an option of ours was expected. */
+static void compile_mistake(int key, const char *arg, const struct argp_state *state)
+{
+    const bool apart = arg == NULL && strchr("DULlX", key) != NULL && state->next < state->argc;
+    argp_error(state, "-%c is no option; compiler flags are given so: --flag=-%c%s", key, key,
+               arg != NULL ? arg
+               : apart     ? state->argv[state->next]
+                           : "");
+}
+
 static error_t compile_parse(int key, char *arg, struct argp_state *state)
 {
     cli_compile_options *const options = state->input;
@@ -195,6 +267,22 @@ static error_t compile_parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_FLAG:
         cli_strings_add(&options->extra_flags, arg);
+        return 0;
+    case KEY_DEFAULT_FLAG:
+        cli_strings_add(&options->flags, arg);
+        return 0;
+    case 'D':
+    case 'U':
+    case 'O':
+    case 'W':
+    case 'X':
+    case 'L':
+    case 'f':
+    case 'g':
+    case 'l':
+    case 'm':
+    case 's':
+        compile_mistake(key, arg, state);
         return 0;
     case KEY_LIBRARY_ROOT:
         options->library_root = arg;
@@ -264,9 +352,12 @@ struct argp *cli_compile_argp(void)
                 name[k] = '-';
             }
         }
-        const int optional = row->type == DJ_TYPE_TRI ? OPTION_ARG_OPTIONAL : 0;
-        group->options[count++] = (struct argp_option){
-            name, KEY_TABLE + (int)i, row_argument(row), optional, row->doc, cuda ? 7 : 0};
+        /* --flags and --extra-flags are easily taken for --flag: they work and are not shown. */
+        const int how = row->type == DJ_TYPE_TRI    ? OPTION_ARG_OPTIONAL
+                        : row->type == DJ_TYPE_LIST ? OPTION_HIDDEN | OPTION_NO_USAGE
+                                                    : 0;
+        group->options[count++] = (struct argp_option){name, KEY_TABLE + (int)i, row_argument(row),
+                                                       how,  row->doc,           cuda ? 7 : 0};
     }
     group->children[0] = (struct argp_child){&cli_runtime_argp, 0, NULL, 0};
     group->argp = (struct argp){
@@ -305,7 +396,7 @@ void cli_set_option(const struct argp_state *state, dj_option_scope scope, const
     argp_error(state, "this library has no option '%s'", name);
 }
 
-static char *tag_from_file(const char *file)
+char *cli_tag_from_file(const char *file)
 {
     if (strcmp(file, "-") == 0) {
         return cli_format("stdin");
@@ -323,90 +414,4 @@ static char *tag_from_file(const char *file)
         tag[TAG_LIMIT] = '\0';
     }
     return tag;
-}
-
-static void job_log(void *user, const char *text, size_t size)
-{
-    cli_buffer_append(user, text, size);
-}
-
-static int job_open_runtime(cli_job *job, cli_compile_options *options)
-{
-    dj_config config = DJ_CONFIG_INIT;
-    for (size_t i = 0; i < options->include_dirs.count; i++) {
-        char *const dir = cli_absolute(options->include_dirs.items[i]);
-        if (dir == NULL) {
-            return CLI_FAILURE;
-        }
-        cli_strings_add(&job->include_dirs, dir);
-    }
-    if (options->library_root != NULL) {
-        job->library_root = cli_absolute(options->library_root);
-        if (job->library_root == NULL) {
-            return CLI_FAILURE;
-        }
-    }
-    config.include_dirs = job->include_dirs.items;
-    config.num_include_dirs = job->include_dirs.count;
-    config.include_prefixes = options->prefixes.items;
-    config.num_include_prefixes = options->prefixes.count;
-    config.library_root = job->library_root;
-    config.extra_signature = options->signature;
-    config.extra_signature_size = options->signature != NULL ? strlen(options->signature) : 0;
-    return cli_open_runtime(&options->runtime, &config, &job->runtime);
-}
-
-int cli_job_init(cli_job *job, cli_compile_options *options)
-{
-    *job = (cli_job){.verbose = options->verbose};
-    if (!cli_read_file(options->file, CLI_SOURCE_LIMIT, &job->source)) {
-        return CLI_FAILURE;
-    }
-    const int status = job_open_runtime(job, options);
-    if (status != CLI_DONE) {
-        return status;
-    }
-    job->tag = options->tag != NULL ? cli_format("%s", options->tag) : tag_from_file(options->file);
-    job->options = options->options;
-    job->options.flags = options->flags.items;
-    job->options.num_flags = options->flags.count;
-    job->options.extra_flags = options->extra_flags.items;
-    job->options.num_extra_flags = options->extra_flags.count;
-    job->options.on_log = job_log;
-    job->options.on_log_user = &job->log;
-    return CLI_DONE;
-}
-
-void cli_job_fini(cli_job *job)
-{
-    for (size_t i = 0; i < job->include_dirs.count; i++) {
-        free((char *)(uintptr_t)job->include_dirs.items[i]);
-    }
-    cli_strings_fini(&job->include_dirs);
-    dj_runtime_release(job->runtime);
-    cli_buffer_fini(&job->source);
-    cli_buffer_fini(&job->log);
-    free(job->library_root);
-    free(job->tag);
-    *job = (cli_job){0};
-}
-
-void cli_job_show_log(const cli_job *job)
-{
-    if (job->verbose && job->log.size > 0) {
-        fwrite(job->log.data, 1, job->log.size, stderr);
-    }
-}
-
-int cli_job_fail(const cli_job *job, const dj_error *err)
-{
-    const size_t length = strlen(err->message);
-    const bool cut = length >= 3 && strcmp(err->message + length - 3, "...") == 0;
-    if (err->status != DJ_COMPILE || !cut) {
-        return cli_fail(err);
-    }
-    /* What did not fit into the message is in the log: the first error, then all of it. */
-    cli_error("%.*s\nthe compiler's whole output:", (int)strcspn(err->message, "\n"), err->message);
-    fwrite(job->log.data, 1, job->log.size, stderr);
-    return CLI_COMPILE;
 }

@@ -35,7 +35,6 @@ static int exit_status_of(dj_status status)
     case DJ_OK:
         return CLI_DONE;
     case DJ_UNAVAILABLE:
-    case DJ_NOT_FOUND:
         return CLI_UNAVAILABLE;
     case DJ_COMPILE:
         return CLI_COMPILE;

@@ -276,6 +276,28 @@ static bool value_same_class(cli_elem left, cli_elem right)
            (cli_elem_kind(left) == 'f') == (cli_elem_kind(right) == 'f');
 }
 
+/* Where neither binary nor source tells, a number must say what it is: guessing by size would turn
+ * 5 for a float into an integer's bits. */
+static bool value_needs_type(const cli_value *value, const cli_param *param)
+{
+    char expected[320];
+    if (param->type[0] != '\0') {
+        return value_mismatch(value, param,
+                              "TYPE:NUMBER or bytes:HEX, as the binary does not "
+                              "say what kind of number this is");
+    }
+    static const char why[] = "as the binary has no names or types of parameters and the source "
+                              "could not be read for them";
+    if (param->size == 4 || param->size == 8) {
+        const size_t bits = 8 * param->size;
+        snprintf(expected, sizeof expected, "f%zu:%.64s or i%zu:%.64s, %s", bits, value->text, bits,
+                 value->text, why);
+    } else {
+        snprintf(expected, sizeof expected, "TYPE:NUMBER of that size or bytes:HEX, %s", why);
+    }
+    return value_mismatch(value, param, expected);
+}
+
 static bool value_bind_array(const cli_value *value, const cli_param *param, bool *writable)
 {
     const char *const star = strrchr(param->type, '*');
@@ -303,11 +325,8 @@ static bool value_bind_scalar(cli_value *value, const cli_param *param)
         return value_mismatch(value, param, "an array, such as f32[1024]=iota, or null");
     }
     if (value->kind == CLI_VALUE_NUMBER) {
-        /* Guessing by size would turn 5 for a float into an integer's bits. */
         if (!cli_elem_from_c(param->type, strlen(param->type), &value->elem)) {
-            return value_mismatch(value, param,
-                                  "TYPE:NUMBER or bytes:HEX, as the binary does not "
-                                  "say what kind of number this is");
+            return value_needs_type(value, param);
         }
         char expected[64];
         snprintf(expected, sizeof expected, "a number of type %s", cli_elem_name(value->elem));

@@ -4,6 +4,8 @@
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static error_t build_parse(int key, char *arg, struct argp_state *state)
 {
@@ -38,9 +40,74 @@ static const char build_doc[] =
     "      --flag=-DTILE=32 gemm.c\n"
     "  objdump -d \"$(deepjit build scale.c)/kernel.so\"\n";
 
+/* True if a dump is asked for, by option, by environment, or by `otherwise`. */
+static bool build_wants(const cli_job *job, dj_option_scope scope, const char *name, dj_tri given,
+                        dj_tri otherwise)
+{
+    const dj_option *row;
+    for (size_t i = 0; given == DJ_DEFAULT && (row = dj_option_at(i)) != NULL; i++) {
+        const char *const text = row->scope == scope && strcmp(row->name, name) == 0
+                                     ? cli_setting(job->env_prefix, row->env, NULL)
+                                     : NULL;
+        dj_compile_options common = DJ_COMPILE_OPTIONS_INIT;
+        dj_cuda_compile_options cuda = DJ_CUDA_COMPILE_OPTIONS_INIT;
+        char *const into = scope == DJ_SCOPE_COMPILE ? (char *)&common : (char *)&cuda;
+        if (text != NULL && dj_option_parse(row, text, into, NULL) == DJ_OK) {
+            memcpy(&given, into + row->offset, sizeof given);
+        }
+    }
+    return (given != DJ_DEFAULT ? given : otherwise) == DJ_ON;
+}
+
+/* Notes a dump that is wanted and not there; one that could not be made says so in the log. */
+static void build_check_dump(const cli_job *job, const dj_artifact *artifact, const char *file,
+                             cli_buffer *missing)
+{
+    char *const path = cli_format("%s/%s", dj_artifact_path(artifact), file);
+    char *const reason = cli_format("no %s: ", file);
+    const char *const logged = job->log.size > 0 ? strstr(job->log.data, reason) : NULL;
+    if (access(path, F_OK) != 0 && logged != NULL) {
+        cli_error("%.*s", (int)strcspn(logged, "\n"), logged);
+    } else if (access(path, F_OK) != 0) {
+        cli_buffer_printf(missing, "%s%s", missing->size > 0 ? " and " : "", file);
+    }
+    free(path);
+    free(reason);
+}
+
+/* Dumps are not in the key: an entry that exists may lack those that are asked for. */
+static void build_check_dumps(const cli_job *job, const dj_artifact *artifact)
+{
+    const dj_compile_options *const options = &job->options;
+    const dj_cuda_compile_options *const cuda = options->cuda;
+    const bool is_cuda = strcmp(dj_backend_name(dj_runtime_backend(job->runtime)), "cuda") == 0;
+    const bool all = build_wants(job, DJ_SCOPE_COMPILE, "dump_asm", options->dump_asm, DJ_OFF);
+    const dj_tri rest = all ? DJ_ON : DJ_OFF;
+    cli_buffer missing = {0};
+    if (all && !is_cuda) {
+        build_check_dump(job, artifact, "kernel.s", &missing);
+    }
+    if (is_cuda && build_wants(job, DJ_SCOPE_CUDA_COMPILE, "dump_ptx", cuda->dump_ptx, rest)) {
+        build_check_dump(job, artifact, "kernel.ptx", &missing);
+    }
+    if (is_cuda && build_wants(job, DJ_SCOPE_CUDA_COMPILE, "dump_sass", cuda->dump_sass, rest)) {
+        build_check_dump(job, artifact, "kernel.sass", &missing);
+    }
+    if (missing.size > 0) {
+        cli_error("no %s: this entry was made without, and dumps are written when something is "
+                  "compiled; to get them, build with --cache-dir=DIR of an empty directory, or "
+                  "after 'deepjit cache clear %s'",
+                  missing.data, job->tag);
+    }
+    cli_buffer_fini(&missing);
+}
+
 static int build_finish(const cli_job *job, const dj_artifact *artifact)
 {
     cli_job_show_log(job);
+    if (dj_artifact_is_hit(artifact)) {
+        build_check_dumps(job, artifact);
+    }
     if (dj_artifact_is_private(artifact)) {
         cli_error("%s compiles, but no cache entry could be made: %s", job->tag,
                   dj_artifact_reason(artifact));

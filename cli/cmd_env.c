@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEY_PREFIX = 0x100 };
 
@@ -43,24 +44,90 @@ static const char env_doc[] =
     "Lists the settings that the environment can give, their values and where these come from."
     "\v"
     "A setting NAME is read from <PREFIX>_NAME, where PREFIX is that of the library\n"
-    "that embeds DeepJIT, then from DJ_NAME.\n\n"
+    "that embeds DeepJIT, then from DJ_NAME. Without a value, the variable to set is\n"
+    "shown. Values that the library refuses are marked; the status is 1 then.\n\n"
     "Examples:\n"
     "  deepjit env\n"
     "  deepjit env --env-prefix MYLIB --json\n";
 
-/* The value of a setting and, in `name`, the variable that gives it or would. */
-static const char *env_value(const env_options *options, const dj_option *row, char **name)
+/* ---- Which values the library refuses ---- */
+
+typedef struct env_problems {
+    char **items; /* by row of the option table; NULL: none */
+    size_t count;
+} env_problems;
+
+/* What dj_runtime_create says about an environment; NULL: nothing. With a back end it looks for no
+ * device. */
+static char *env_refusal(const env_options *options, const dj_backend *backend, char **variables)
 {
-    if (options->env_prefix != NULL) {
-        *name = cli_format("%s_%s", options->env_prefix, row->env);
-        const char *const value = getenv(*name);
-        if (value != NULL) {
-            return value;
-        }
-        free(*name);
+    char **const own = environ;
+    dj_config config = DJ_CONFIG_INIT;
+    dj_error err = DJ_ERROR_INIT;
+    dj_runtime *runtime = NULL;
+    config.env_prefix = options->env_prefix;
+    environ = variables;
+    const bool ok = dj_runtime_create(backend, &config, &runtime, &err) == DJ_OK;
+    environ = own;
+    dj_runtime_release(runtime);
+    return ok ? NULL : cli_format("%s", err.message);
+}
+
+static bool env_is_setting(const char *variable, const char *prefix)
+{
+    const size_t length = prefix != NULL ? strlen(prefix) : 0;
+    return length > 0 && strncmp(variable, prefix, length) == 0 && variable[length] == '_';
+}
+
+/* The library stops at the first malformed value, so it is shown one setting at a time. False:
+ * the prefix itself is refused; reported. */
+static bool env_find_problems(const env_options *options, env_problems *problems)
+{
+    size_t others = 0;
+    size_t all = 0;
+    while (environ[all] != NULL) {
+        all++;
     }
-    *name = cli_format("DJ_%s", row->env);
-    return getenv(*name);
+    char **const variables = cli_alloc(all + 2, sizeof *variables);
+    for (size_t i = 0; i < all; i++) {
+        if (!env_is_setting(environ[i], "DJ") && !env_is_setting(environ[i], options->env_prefix)) {
+            variables[others++] = environ[i];
+        }
+    }
+    while (dj_option_at(problems->count) != NULL) {
+        problems->count++;
+    }
+    problems->items = cli_alloc(problems->count, sizeof *problems->items);
+    char *const refused = env_refusal(options, dj_backend_at(0), variables);
+    for (size_t i = 0; i < problems->count && refused == NULL; i++) {
+        char *name = NULL;
+        const char *const suffix = dj_option_at(i)->env;
+        const char *const value =
+            suffix != NULL ? cli_setting(options->env_prefix, suffix, &name) : NULL;
+        if (value != NULL) {
+            const bool chooses = strcmp(suffix, "JIT_BACKEND") == 0;
+            variables[others] = cli_format("%s=%s", name, value);
+            problems->items[i] = env_refusal(options, chooses ? NULL : dj_backend_at(0), variables);
+            free(variables[others]);
+            variables[others] = NULL;
+        }
+        free(name);
+    }
+    free(variables);
+    if (refused != NULL) {
+        cli_error("%s", refused);
+    }
+    const bool ok = refused == NULL;
+    free(refused);
+    return ok;
+}
+
+static void env_problems_fini(env_problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        free(problems->items[i]);
+    }
+    free(problems->items);
 }
 
 static const char *type_name(dj_option_type type)
@@ -80,23 +147,27 @@ static const char *type_name(dj_option_type type)
     return "?";
 }
 
-static void env_print_text(const env_options *options)
+static void env_print_text(const env_options *options, const env_problems *problems)
 {
-    printf("%-34s %-24s %s\n", "VARIABLE", "VALUE", "FROM");
+    printf("%-34s %-29s %s\n", "VARIABLE", "VALUE", "FROM");
     const dj_option *row;
     for (size_t i = 0; (row = dj_option_at(i)) != NULL; i++) {
         if (row->env == NULL) {
             continue;
         }
         char *name = NULL;
-        const char *const value = env_value(options, row, &name);
-        printf("%-34s %-24s %s\n", name, value != NULL ? value : row->default_text,
-               value != NULL ? "environment" : "default");
+        const char *const value = cli_setting(options->env_prefix, row->env, &name);
+        const char *const problem = problems->items[i];
+        printf("%-34s %-29s %s%s\n", name, value != NULL ? value : row->default_text,
+               value == NULL     ? "default"
+               : problem != NULL ? "MALFORMED: "
+                                 : "environment",
+               problem != NULL ? problem : "");
         free(name);
     }
 }
 
-static void env_print_json(const env_options *options)
+static void env_print_json(const env_options *options, const env_problems *problems)
 {
     json_t *const array = json_array();
     const dj_option *row;
@@ -105,10 +176,12 @@ static void env_print_json(const env_options *options)
             continue;
         }
         char *name = NULL;
-        const char *const value = env_value(options, row, &name);
+        const char *const value = cli_setting(options->env_prefix, row->env, &name);
+        const char *const problem = problems->items[i];
         json_t *const object = json_object();
         cli_json_set(object, "variable", cli_json_text(name));
         cli_json_set(object, "value", value != NULL ? cli_json_text(value) : json_null());
+        cli_json_set(object, "problem", problem != NULL ? cli_json_text(problem) : json_null());
         cli_json_set(object, "default", cli_json_text(row->default_text));
         cli_json_set(object, "type", json_string(type_name(row->type)));
         cli_json_set(object, "keyed", json_boolean(row->keyed));
@@ -208,10 +281,18 @@ int cli_cmd_env(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.markdown) {
         env_print_markdown();
-    } else if (options.json) {
-        env_print_json(&options);
-    } else {
-        env_print_text(&options);
+        return CLI_DONE;
     }
-    return CLI_DONE;
+    env_problems problems = {NULL, 0};
+    bool ok = env_find_problems(&options, &problems);
+    if (ok && options.json) {
+        env_print_json(&options, &problems);
+    } else if (ok) {
+        env_print_text(&options, &problems);
+    }
+    for (size_t i = 0; i < problems.count; i++) {
+        ok = ok && problems.items[i] == NULL;
+    }
+    env_problems_fini(&problems);
+    return ok ? CLI_DONE : CLI_FAILURE;
 }

@@ -139,7 +139,7 @@ static int explain_file(explain_options *options)
             result = cli_guard_status(CLI_FAILURE);
             json_decref(output.fields);
         } else if (status != DJ_OK) {
-            result = cli_fail(&err);
+            result = cli_job_fail(&job, &err);
             json_decref(output.fields);
         } else if (options->json) {
             json_t *const object = json_object();

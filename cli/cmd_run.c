@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* deepjit run: compile any kernel file, launch it once, show or save what it wrote. */
-#include "cli.h"
+#include "cli_params.h"
 #include "cli_value.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +132,8 @@ static const char run_doc[] =
 typedef struct run_state {
     cli_job job;
     dj_kernel *kernel;
+    cli_param *params;        /* of the kernel */
+    cli_source_params source; /* what the source says about them, where the binary does not */
     cli_value *values;
     bool *writable;
     size_t count;
@@ -167,6 +169,54 @@ static int run_compile(run_state *run)
     return cli_guard_status(CLI_DONE);
 }
 
+/* True if the source's type can be that of a parameter of this size. */
+static bool run_type_fits(const char *type, size_t size)
+{
+    cli_elem elem;
+    if (strchr(type, '*') != NULL) {
+        return size == sizeof(void *);
+    }
+    return !cli_elem_from_c(type, strlen(type), &elem) || cli_elem_size(elem) == size;
+}
+
+/* Cubins hold only sizes. What the source says counts if all of it agrees with these: otherwise
+ * it is about something else. */
+static void run_read_source(run_state *run, size_t count)
+{
+    const cli_buffer *const text = &run->job.source;
+    bool fits =
+        cli_params_find(text->data, text->size, dj_kernel_name(run->kernel), &run->source) &&
+        run->source.count == count;
+    for (size_t i = 0; i < count && fits; i++) {
+        fits = run_type_fits(run->source.items[i].type, run->params[i].size);
+    }
+    for (size_t i = 0; i < count && fits; i++) {
+        run->params[i].name = run->source.items[i].name;
+        run->params[i].type = run->source.items[i].type;
+    }
+}
+
+static int run_read_params(run_state *run)
+{
+    const size_t count = dj_kernel_num_params(run->kernel);
+    bool known = false;
+    run->params = cli_alloc(count, sizeof *run->params);
+    for (size_t i = 0; i < count; i++) {
+        cli_param *const param = &run->params[i];
+        dj_error err = DJ_ERROR_INIT;
+        param->index = i;
+        if (dj_kernel_param(run->kernel, i, &param->size, NULL, &param->name, &param->type, &err) !=
+            DJ_OK) {
+            return cli_fail(&err);
+        }
+        known = known || param->name[0] != '\0' || param->type[0] != '\0';
+    }
+    if (!known) {
+        run_read_source(run, count);
+    }
+    return CLI_DONE;
+}
+
 static int run_bind(run_state *run)
 {
     const size_t wanted = dj_kernel_num_params(run->kernel);
@@ -174,22 +224,15 @@ static int run_bind(run_state *run)
         cli_error("kernel %s has %zu parameters, got %zu arguments", dj_kernel_name(run->kernel),
                   wanted, run->count);
         for (size_t i = 0; i < wanted; i++) {
-            const char *name = "";
-            const char *type = "";
-            size_t size = 0;
-            dj_kernel_param(run->kernel, i, &size, NULL, &name, &type, NULL);
-            fprintf(stderr, "  %zu: %s %s (%zu bytes)\n", i, type, name, size);
+            const cli_param *const param = &run->params[i];
+            fprintf(stderr, "  %zu: %s%s%s%s(%zu bytes)\n", i, param->type,
+                    param->type[0] != '\0' ? " " : "", param->name,
+                    param->name[0] != '\0' ? " " : "", param->size);
         }
         return CLI_USAGE;
     }
     for (size_t i = 0; i < wanted; i++) {
-        cli_param param = {.index = i};
-        dj_error err = DJ_ERROR_INIT;
-        if (dj_kernel_param(run->kernel, i, &param.size, NULL, &param.name, &param.type, &err) !=
-            DJ_OK) {
-            return cli_fail(&err);
-        }
-        if (!cli_value_bind(&run->values[i], &param, &run->writable[i])) {
+        if (!cli_value_bind(&run->values[i], &run->params[i], &run->writable[i])) {
             return CLI_USAGE;
         }
     }
@@ -200,18 +243,23 @@ static int run_bind(run_state *run)
  * message. */
 static cli_value *run_find_array(run_state *run, const char *text, size_t length)
 {
+    bool named = false;
     for (size_t i = 0; i < run->count; i++) {
         char index[32];
-        const char *name = "";
+        const char *const name = run->params[i].name;
+        named = named || name[0] != '\0';
         snprintf(index, sizeof index, "%zu", i);
-        dj_kernel_param(run->kernel, i, NULL, NULL, &name, NULL, NULL);
         const bool found = (strlen(index) == length && memcmp(index, text, length) == 0) ||
                            (strlen(name) == length && memcmp(name, text, length) == 0);
         if (found && run->values[i].kind == CLI_VALUE_ARRAY) {
             return &run->values[i];
         }
     }
-    cli_error("no array '%.*s' among the arguments", (int)length, text);
+    cli_error("no array '%.*s' among the arguments%s", (int)length, text,
+              named ? ""
+                    : "; the names of the parameters are not known, as the binary has none and "
+                      "the source could not be read for them: give the array's position, "
+                      "counted from 0");
     return NULL;
 }
 
@@ -286,10 +334,9 @@ static dj_status run_download(run_state *run, dj_error *err)
 static int run_show(run_state *run, const run_options *options)
 {
     for (size_t i = 0; i < run->count && !options->quiet; i++) {
-        const char *name = "";
+        const char *const name = run->params[i].name;
         char position[32];
         if (run->writable[i]) {
-            dj_kernel_param(run->kernel, i, NULL, NULL, &name, NULL, NULL);
             snprintf(position, sizeof position, "%zu", i);
             cli_value_summarise(&run->values[i], name[0] != '\0' ? name : position);
         }
@@ -316,6 +363,9 @@ static int run_all(run_state *run, run_options *options)
     }
     if (status == CLI_DONE) {
         status = run_compile(run);
+    }
+    if (status == CLI_DONE) {
+        status = run_read_params(run);
     }
     if (status == CLI_DONE) {
         status = run_bind(run);
@@ -358,6 +408,8 @@ int cli_cmd_run(int argc, char **argv)
     }
     free(run.values);
     free(run.writable);
+    free(run.params);
+    cli_params_fini(&run.source);
     dj_kernel_release(run.kernel);
     cli_job_fini(&run.job);
     cli_strings_fini(&options.args);

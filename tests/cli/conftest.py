@@ -2,11 +2,18 @@
 """What the tests of the command share. DEEPJIT holds the command's path."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
 
 SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
+
+NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+needs_nvcc = pytest.mark.skipif(NVCC is None, reason="no nvcc")
+# A driver that checks every call and runs nothing.
+STANDIN_CUDA = pathlib.Path(os.environ.get("DJ_TEST_BIN_DIR", SOURCE_DIR / "build/tests/bin"),
+                            "standin_cuda/libcuda.so.1")
 
 SCALE = """\
 #include <deepjit/kernel.h>

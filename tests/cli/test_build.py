@@ -2,11 +2,13 @@
 """deepjit build: output, tags, options, errors, signals."""
 import os
 import pathlib
+import re
 import signal
 import stat
 import time
 
 import pytest
+from conftest import NVCC, needs_nvcc
 
 
 def test_prints_exactly_the_path(deepjit, scale):
@@ -75,15 +77,95 @@ def test_invalid_tag_is_usage(deepjit, scale, tag):
 def test_source_that_does_not_compile(deepjit):
     out, err = deepjit("build", "-", stdin="int x = one;\nint y = two;\n", status=4)
     assert out == ""
-    assert err.startswith("deepjit: kernel.c:1:9: error: ")
-    assert "kernel.c:2:9: error: " in err
+    assert err.startswith("deepjit: <stdin>:1:9: error: ")
+    assert "\n<stdin>:2:9: error: " in err
     assert not err.endswith("\n\n")
 
 
 def test_long_compiler_errors_are_complete(deepjit):
     source = "".join(f"int x{i} = y{i};\n" for i in range(60))
-    _, err = deepjit("build", "-", stdin=source, status=4)
-    assert "kernel.c:1:" in err and "kernel.c:60:" in err
+    deepjit.write("sub/long.c", source)
+    _, err = deepjit("build", "--backend=host", "sub/long.c", status=4)
+    lines = err.splitlines()
+    assert lines[0].startswith("deepjit: sub/long.c:1:") and "error: " in lines[0]
+    assert lines[1] == "command failed with exit code 1:"
+    assert " -o kernel.so kernel.c " in lines[2]
+    assert lines[3] == "the compiler's whole output:"
+    assert "\nsub/long.c:1:" in err and "\nsub/long.c:60:" in err
+    assert err.count("command failed") == 1 and "\nkernel.c:" not in err
+
+
+def test_messages_name_the_users_file(deepjit):
+    deepjit.write("inc/bad.h", "int x = one;\n")
+    deepjit.write("my kernel.c", "#include <bad.h>\n#warning kernel.c:1: is no name\n")
+    _, err = deepjit("build", "-I", "inc", "my kernel.c", status=4)
+    assert "In file included from my kernel.c:1:\n" in err
+    assert "\nmy kernel.c:2:2: warning: #warning kernel.c:1: is no name" in err
+    entry = deepjit.build("-", stdin="#warning here\nint x;\n")
+    for _ in range(2):  # from the compiler, then from the cache
+        _, err = deepjit("build", "-v", "--tag=again", "-", stdin="#warning here\nint x;\n")
+        assert "<stdin>:1:2: warning" in err
+    assert "kernel.c:1:2: warning" in (entry / "compiler.log").read_text()
+
+
+def test_host_that_nobody_chose_is_explained(deepjit):
+    deepjit.env["DJ_JIT_CUDA_LIBRARY"] = "/nonexistent/libcuda.so"
+    _, err = deepjit("build", "-", stdin="int x = one;\n", status=4)
+    last = err.splitlines()[-1]
+    assert last.startswith("deepjit: compiled for the host because cuda is not available (")
+    assert "/nonexistent/libcuda.so" in last and last.endswith("use --backend cuda")
+    for args, env in ((["--backend=host"], {}), ([], {"DJ_JIT_BACKEND": "host"}),
+                      (["--env-prefix=MYLIB"], {"MYLIB_JIT_BACKEND": "host"})):
+        _, err = deepjit("build", *args, "-", stdin="int x = one;\n", status=4, env=env)
+        assert "compiled for" not in err
+
+
+def test_cu_files_mean_cuda(deepjit):
+    deepjit.env["DJ_JIT_CUDA_LIBRARY"] = "/nonexistent/libcuda.so"
+    deepjit.write("k.cu", "int x;\n")
+    out, err = deepjit("build", "k.cu", status=3)
+    assert out == "" and "/nonexistent/libcuda.so" in err and "error:" not in err
+    assert (deepjit.build("k.cu", env={"DJ_JIT_BACKEND": "host"}) / "kernel.so").is_file()
+    assert (deepjit.build("--backend=host", "k.cu") / "kernel.so").is_file()
+    explained, _ = deepjit("explain", "--arch=90a", "k.cu", status=0 if NVCC else 3)
+    assert not NVCC or re.search(r"^backend +cuda$", explained, re.MULTILINE)
+
+
+@needs_nvcc
+def test_cu_files_build_without_a_device(deepjit):
+    deepjit.env["DJ_JIT_CUDA_LIBRARY"] = "/nonexistent/libcuda.so"
+    deepjit.write("k.cu", "__global__ void k(int *out) { *out = 1; }\n")
+    entry = deepjit.build("--arch=90a", "k.cu")
+    assert (entry / "kernel.cubin").is_file()
+    deepjit.write("bad.cu", "int x = one;\n")
+    _, err = deepjit("build", "--arch=90a", "bad.cu", status=4)
+    assert err.startswith("deepjit: bad.cu(1): error: ") and "compiled for" not in err
+    assert "\nkernel.cu(" not in err
+
+
+def test_hits_without_the_dump_that_is_asked_for(deepjit, scale):
+    entry = deepjit.build(scale)
+    for args, env in ((["--dump-asm"], {}), ([], {"DJ_JIT_DUMP_ASM": "1"})):
+        out, err = deepjit("build", *args, scale, env=env)
+        assert out == f"{entry}\n" and err.count("\n") == 1
+        assert err.startswith("deepjit: no kernel.s: ") and "cache clear scale" in err
+    assert deepjit.build("--dump-asm=no", scale, env={"DJ_JIT_DUMP_ASM": "1"}) == entry
+    deepjit("cache", "clear", "scale")
+    for _ in range(2):
+        assert (deepjit.build("--dump-asm", scale) / "kernel.s").is_file()
+
+
+@needs_nvcc
+def test_hits_without_the_cuda_dump_that_is_asked_for(deepjit):
+    deepjit.env["CUDA_HOME"] = str(pathlib.Path(NVCC).resolve().parents[1])
+    build = ["build", "--arch=90a", "k.cu"]
+    deepjit.write("k.cu", "__global__ void k(int *out) { *out = 1; }\n")
+    deepjit(*build)
+    for args, name in ((["--dump-ptx"], "kernel.ptx"),
+                       (["--dump-asm"], "kernel.ptx and kernel.sass"),
+                       (["--dump-asm", "--dump-ptx=no"], "kernel.sass")):
+        _, err = deepjit(*build, *args)
+        assert err.startswith(f"deepjit: no {name}: ") and err.count("\n") == 1
 
 
 def test_warnings_stay_in_the_log(deepjit):
@@ -92,6 +174,31 @@ def test_warnings_stay_in_the_log(deepjit):
     assert "look here" in (entry / "compiler.log").read_text()
     out, err = deepjit("build", "--verbose", "-", stdin=source)
     assert out == f"{entry}\n" and "look here" in err
+
+
+def test_back_ends_that_are_not_there_by_setting(deepjit, scale):
+    for name in ("DJ_JIT_BACKEND", "MYLIB_JIT_BACKEND"):
+        _, err = deepjit("build", "--env-prefix=MYLIB", scale, status=3, env={name: "nonsense"})
+        assert f"'nonsense' (from {name}) is not in this build" in err and "host" in err
+
+
+@pytest.mark.parametrize("backend", ["host", "cuda"])
+def test_bad_architecture_is_usage(deepjit, scale, backend):
+    if backend == "cuda" and NVCC is None:
+        pytest.skip("no nvcc")
+    for command in ("build", "explain"):
+        _, err = deepjit(command, "--backend", backend, "--arch=no such", scale, status=2)
+        assert "invalid arch: no such" in err
+
+
+@pytest.mark.parametrize("args, advice", [
+    (["-DSZ=4"], "--flag=-DSZ=4"), (["-D", "SZ=4"], "--flag=-DSZ=4"),
+    (["-std=c++17"], "--flag=-std=c++17"), (["-O2"], "--flag=-O2"), (["-g"], "--flag=-g"),
+    (["-fno-math-errno"], "--flag=-fno-math-errno"), (["-march=native"], "--flag=-march=native"),
+])
+def test_flags_that_are_given_directly(deepjit, scale, args, advice):
+    _, err = deepjit("build", scale, *args, status=2)
+    assert advice in err
 
 
 @pytest.mark.parametrize("compiler", ["/nonexistent/cc", "no-such-compiler"])
@@ -126,10 +233,11 @@ def test_options_change_the_entry(deepjit):
     source = deepjit.write("k.c", "#ifndef X\n#define X 0\n#endif\nint x = X;\n")
     entries = [deepjit.build(*args, source) for args in (
         [], ["--flag=-DX=1"], ["--flag=-DX=2"], ["--optimize-level=0"], ["--fast-math"],
-        ["--signature=v2"], ["--flags=-shared", "--flags=-fPIC"])]
+        ["--signature=v2"], ["--default-flag=-shared", "--default-flag=-fPIC"])]
     assert len(set(entries)) == len(entries)
     assert deepjit.build("--fast-math=no", source) == entries[0]
     assert deepjit.build("--extra-flags=-DX=1", source) == entries[1]
+    assert deepjit.build("--flags=-shared", "--flags=-fPIC", source) == entries[6]
 
 
 def test_dump_asm(deepjit, scale):
@@ -155,6 +263,8 @@ def test_post_hook(deepjit, scale):
     entry = deepjit.build("--library-root", "hooks", "--post-hook", "note.py", scale)
     assert (entry / "kernel.so").read_bytes().endswith(b"NOTE")
     deepjit("build", "--post-hook", "note.py", scale, status=1)
+    _, err = deepjit("build", "--library-root", "hooks", "--post-hook", "none.py", scale, status=1)
+    assert "hooks/none.py: No such file" in err
 
 
 def test_no_usable_root(deepjit, scale):

@@ -30,9 +30,10 @@ def test_help_lists_the_compile_options(deepjit, command):
     """These come from the option table, so they are not fixed here."""
     out, _ = deepjit(command, "--help")
     for option in ("--tag=NAME", "-I DIR", "--track=PREFIX", "--flag=FLAG", "--arch=",
-                   "--optimize-level=", "--debug-info", "--fast-math", "--dump-asm", "--flags=",
-                   "--extra-flags=", "--post-hook=", "--backend=NAME", "--cache-dir=DIR"):
+                   "--optimize-level=", "--debug-info", "--fast-math", "--dump-asm",
+                   "--default-flag=FLAG", "--post-hook=", "--backend=NAME", "--cache-dir=DIR"):
         assert option in out
+    assert "--flags" not in out and "--extra-flags" not in out  # they are easily taken for --flag
     assert "Examples:" in out
 
 
@@ -114,6 +115,32 @@ def test_env(deepjit):
     out, _ = deepjit("env")
     assert re.search(r"^DJ_JIT_COMPILE_TIMEOUT +600 +default$", out, re.MULTILINE)
     assert re.search(rf"^DJ_JIT_CACHE_DIR +{deepjit.cache} +environment$", out, re.MULTILINE)
+
+
+def test_env_names_what_to_set(deepjit):
+    out, _ = deepjit("env", "--env-prefix=MYLIB", env={"DJ_JIT_LOG": "info"})
+    assert re.search(r"^MYLIB_JIT_COMPILE_TIMEOUT +600 +default$", out, re.MULTILINE)
+    assert re.search(r"^DJ_JIT_LOG +info +environment$", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("prefix", ["DJ", "", "a b", "9X"])
+def test_env_refuses_what_the_library_refuses(deepjit, prefix):
+    out, err = deepjit("env", "--env-prefix", prefix, status=1)
+    assert out == "" and err.startswith("deepjit: ")
+
+
+@pytest.mark.parametrize("name, value", [
+    ("DJ_JIT_COMPILE_TIMEOUT", "soon"), ("DJ_JIT_LOG", "loud"), ("DJ_JIT_BACKEND", "nonsense"),
+    ("DJ_JIT_CACHE_DIR", "/a::/b"), ("MYLIB_JIT_DUMP_ASM", "perhaps"), ("DJ_JIT_COMPILER_ENV", "a=b"),
+])
+def test_env_marks_malformed_values(deepjit, name, value):
+    env = {name: value, "DJ_JIT_MEM_CACHE_MAX": "7"}
+    out, _ = deepjit("env", "--json", "--env-prefix=MYLIB", status=1, env=env)
+    problems = {row["variable"]: row["problem"] for row in json.loads(out) if row["problem"]}
+    assert list(problems) == [name] and name in problems[name]
+    out, _ = deepjit("env", "--env-prefix=MYLIB", status=1, env=env)
+    assert re.search(rf"^{name} +{value} +MALFORMED: .*{name}", out, re.MULTILINE)
+    assert out.count("MALFORMED") == 1
 
 
 def test_environment_page_is_generated(deepjit):

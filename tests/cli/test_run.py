@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from conftest import SCALE, golden
+from conftest import NVCC, SCALE, STANDIN_CUDA, golden, needs_nvcc
 
 TYPES = {"i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I",
          "u64": "Q", "f32": "f", "f64": "d", "bool": "?"}
@@ -256,3 +256,56 @@ def test_runs_without_a_usable_root(deepjit, scale):
                      "f32[1]=ones", "2", "1")
     assert "first 2\n" in out
     assert list(deepjit.tmp.iterdir()) == []
+
+
+PLAIN = """\
+// __global__ void scale(int nothing) {}
+namespace mine {
+__global__ void __launch_bounds__(32 * (2 + 2))
+scale(float *__restrict__ out, const float *in, /* the factor */ float a, int n) {}
+}
+"""
+TEMPLATE = """\
+template <class T> __global__ void scale(T *out, T a) {}
+template __global__ void scale<float>(float *, float);
+"""
+
+
+def run_cuda(deepjit, source, *args, **options):
+    """On a driver that runs nothing: arrays stay as they are."""
+    deepjit.env["DJ_JIT_CUDA_LIBRARY"] = str(STANDIN_CUDA)
+    deepjit.env["DJ_JIT_NVCC_COMPILER"] = NVCC
+    deepjit.write("k.cu", source)
+    return deepjit("run", "k.cu", "--grid=1", "--block=4", *args, **options)
+
+
+@needs_nvcc
+@pytest.mark.parametrize("source", [SCALE, PLAIN])
+def test_cubins_take_names_and_types_from_the_source(deepjit, source):
+    args = ["f32[4]=ones", "f32[4]=iota", "2", "4"]
+    out, err = run_cuda(deepjit, source, "--print=in", "--save=out=out.bin", *args)
+    assert err == ""
+    assert out == "out f32[4] min 1 max 1 mean 1 first 1 1 1 1\n0 1 2 3\n"
+    assert (deepjit.dir / "out.bin").read_bytes() == struct.pack("<4f", 1, 1, 1, 1)
+    _, err = run_cuda(deepjit, source, "f32[4]", "i32[4]", "2", "4", status=2)
+    assert "parameter 1, in (const float *, 8 bytes): expected an array of f32" in err
+    _, err = run_cuda(deepjit, source, "f32[4]", status=2)
+    assert "\n  1: const float * in (8 bytes)\n  2: float a (4 bytes)\n" in err
+
+
+@needs_nvcc
+def test_cubins_whose_source_says_nothing(deepjit):
+    _, err = run_cuda(deepjit, TEMPLATE, "f32[4]", "2", status=2)
+    assert "argument '2' does not fit parameter 1 (4 bytes): expected f32:2 or i32:2, as the " \
+        "binary has no names or types" in err
+    _, err = run_cuda(deepjit, TEMPLATE, "--print=out", "f32[4]", "f32:2", status=2)
+    assert "no array 'out'" in err and "position" in err
+    out, _ = run_cuda(deepjit, TEMPLATE, "--print=0", "f32[4]=ones", "f32:2")
+    assert out == "0 f32[4] min 1 max 1 mean 1 first 1 1 1 1\n1 1 1 1\n"
+
+
+@needs_nvcc
+def test_types_that_contradict_the_binary_are_not_used(deepjit):
+    source = "#define float double\n" + PLAIN
+    _, err = run_cuda(deepjit, source, "f64[4]", "f64[4]", "2", "4", status=2)
+    assert "parameter 2 (8 bytes): expected f64:2 or i64:2" in err
