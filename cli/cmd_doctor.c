@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { DOCTOR_INDENT = 2 + 7 + 1 + 19 + 1 }; /* of the text behind the columns */
+
 typedef struct doctor_options {
     cli_runtime_options runtime;
     bool json;
@@ -32,7 +34,7 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state)
 
 static const char doctor_doc[] =
     "Shows what the library needs and what it finds on this machine. Status 0 if everything that "
-    "one back end needs is there, else 3."
+    "one back end needs is there, else 3. What is shown as 'none' is missing, but not needed."
     "\v"
     "Examples:\n"
     "  deepjit doctor\n"
@@ -46,20 +48,24 @@ typedef struct doctor_report {
 static void doctor_visit(void *user, const dj_finding *finding)
 {
     doctor_report *const report = user;
-    report->complete = report->complete && finding->found;
+    report->complete = report->complete && (finding->found || !finding->needed);
     if (report->findings != NULL) {
         json_t *const object = json_object();
         cli_json_set(object, "what", cli_json_text(finding->what));
         cli_json_set(object, "found", json_boolean(finding->found));
+        cli_json_set(object, "needed", json_boolean(finding->needed));
         cli_json_set(object, "detail", cli_json_text(finding->detail));
         cli_json_append(report->findings, object);
         return;
     }
-    printf("  %-7s %-14s", finding->found ? "ok" : "MISSING", finding->what);
+    printf("  %-7s %-19s",
+           finding->found    ? "ok"
+           : finding->needed ? "MISSING"
+                             : "none",
+           finding->what);
     for (const char *line = finding->detail; *line != '\0';) {
         const size_t length = strcspn(line, "\n");
-        printf("%s%.*s\n", line == finding->detail ? " " : "                         ", (int)length,
-               line);
+        printf("%*s%.*s\n", line == finding->detail ? 1 : DOCTOR_INDENT, "", (int)length, line);
         line += length;
         line += *line == '\n';
     }
@@ -112,6 +118,9 @@ int cli_cmd_doctor(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &options);
 
     json_t *const all = options.json ? json_array() : NULL;
+    /* The report comes all the same, but no program that names no back end will work. */
+    const int setting =
+        options.runtime.backend == NULL ? cli_check_backend_setting(&options.runtime) : CLI_DONE;
     int result = CLI_UNAVAILABLE;
     if (options.runtime.backend != NULL) {
         result = doctor_backend(&options, options.runtime.backend, all);
@@ -123,5 +132,5 @@ int cli_cmd_doctor(int argc, char **argv)
     if (all != NULL) {
         cli_json_print(all);
     }
-    return result;
+    return setting != CLI_DONE ? setting : result;
 }

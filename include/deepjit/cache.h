@@ -62,6 +62,7 @@ typedef struct dj_finding {
     const char *what; /* "compiler", "device", "cache root", ... */
     bool found;
     const char *detail; /* path and version, or where was looked and what to set; lines */
+    bool needed;        /* false: if it is missing, only what `detail` says is missing with it */
 } dj_finding;
 typedef void (*dj_finding_fn)(void *user, const dj_finding *finding);
 /* Looks for everything the runtime would need and reports each in turn. */

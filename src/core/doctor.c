@@ -7,13 +7,27 @@ typedef struct doctor {
     dj_finding_fn visit;
     void *user;
     dj__strbuf text;
+    size_t roots; /* visited */
 } doctor;
+
+static void doctor_finding(doctor *doc, const char *what, bool found, bool needed)
+{
+    const dj_finding finding = {what, found, dj__strbuf_str(&doc->text), needed};
+    doc->visit(doc->user, &finding);
+    dj__strbuf_clear(&doc->text);
+}
 
 static void doctor_report(doctor *doc, const char *what, bool found)
 {
-    const dj_finding finding = {what, found, dj__strbuf_str(&doc->text)};
-    doc->visit(doc->user, &finding);
-    dj__strbuf_clear(&doc->text);
+    doctor_finding(doc, what, found, true);
+}
+
+/* What a back end tells of itself is never needed: what is, is found by others. */
+static void doctor_fact(void *user, const char *what, bool missing, const char *detail)
+{
+    doctor *doc = user;
+    dj__strbuf_puts(&doc->text, detail);
+    doctor_finding(doc, what, !missing, false);
 }
 
 static void doctor_device(dj_runtime *runtime, doctor *doc)
@@ -28,6 +42,11 @@ static void doctor_device(dj_runtime *runtime, doctor *doc)
         dj__strbuf_puts(&doc->text, error.message);
     }
     doctor_report(doc, "device", found);
+    dj_driver *driver = NULL;
+    if (runtime->backend->driver->report != NULL &&
+        dj__runtime_driver(runtime, &driver, NULL) == DJ_OK) {
+        runtime->backend->driver->report(driver, doctor_fact, doc);
+    }
 }
 
 static void doctor_compiler(dj_runtime *runtime, doctor *doc)
@@ -42,18 +61,25 @@ static void doctor_compiler(dj_runtime *runtime, doctor *doc)
         dj__strbuf_puts(&doc->text, error.message);
     }
     doctor_report(doc, "compiler", found);
+    dj_compiler *compiler = NULL;
+    if (runtime->backend->compiler->report != NULL &&
+        dj__runtime_compiler(runtime, &compiler, NULL) == DJ_OK) {
+        runtime->backend->compiler->report(compiler, doctor_fact, doc);
+    }
     if (!found) {
         dj__strlist recorded;
         dj__strlist_init(&recorded);
         if (dj__runtime_recorded(runtime, &recorded, NULL) == DJ_OK && recorded.count > 0) {
-            dj__strbuf_printf(&doc->text, "%zu recorded identities let entries that exist be found",
-                              recorded.count);
+            dj__strbuf_printf(&doc->text, "%zu recorded %s entries that exist be found",
+                              recorded.count,
+                              recorded.count == 1 ? "identity lets" : "identities let");
             doctor_report(doc, "recorded toolchains", true);
         }
         dj__strlist_fini(&recorded);
     }
 }
 
+/* Misses go to the first root; without the others only their entries are missing. */
 static void doctor_root(void *user, const dj_cache_root *root)
 {
     doctor *doc = user;
@@ -63,7 +89,8 @@ static void doctor_root(void *user, const dj_cache_root *root)
                                        : "not usable",
                       root->reason[0] != '\0' ? "\n" : "");
     dj__strbuf_puts(&doc->text, root->reason);
-    doctor_report(doc, "cache root", root->readable || root->reason[0] == '\0');
+    doctor_finding(doc, "cache root", root->readable || root->reason[0] == '\0', doc->roots == 0);
+    doc->roots++;
 }
 
 dj_status dj_doctor(dj_runtime *runtime, dj_finding_fn visit, void *user, dj_error *err)

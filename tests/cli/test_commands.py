@@ -3,9 +3,10 @@
 import json
 import os
 import re
+import shutil
 
 import pytest
-from conftest import SOURCE_DIR, golden
+from conftest import NVCC, SOURCE_DIR, STANDIN_CUDA, golden, needs_nvcc
 
 COMMANDS = ["demo", "run", "build", "cache", "explain", "inspect", "doctor", "env", "bench",
             "version"]
@@ -94,7 +95,52 @@ def test_doctor_with_a_root_that_cannot_be_used(deepjit):
     assert not found["cache root"]["found"] and "/dev/null/x" in found["cache root"]["detail"]
 
 
+def test_doctor_needs_only_the_first_root(deepjit):
+    env = {"DJ_JIT_CACHE_DIR": f"{deepjit.cache}:/dev/null/x"}
+    out, _ = deepjit("doctor", "--backend=host", "--json", env=env)
+    first, second = [finding for finding in json.loads(out)[0]["findings"]
+                     if finding["what"] == "cache root"]
+    assert first["found"] and first["needed"]
+    assert not second["found"] and not second["needed"]
+    out, _ = deepjit("doctor", "--backend=host", env=env)
+    assert re.search(r"^  none    cache root          /dev/null/x", out, re.MULTILINE)
+
+
+def test_doctor_columns(deepjit):
+    deepjit.build("-", "--backend=host", stdin="int x;\n")
+    out, _ = deepjit("doctor", "--backend=host", status=3,
+                     env={"DJ_JIT_HOST_COMPILER": "/nonexistent/cc"})
+    assert "  ok      recorded toolchains 1 recorded identity lets entries" in out
+    for line in out.splitlines()[1:]:
+        assert re.match(r"  (ok     |MISSING|none   ) .{18}[ s] \S|" + " " * 30 + r"\S", line), line
+
+
+@needs_nvcc
+def test_doctor_of_cuda(deepjit):
+    tools = deepjit.dir / "tools"
+    tools.mkdir()
+    env = {"DJ_JIT_CUDA_LIBRARY": str(STANDIN_CUDA), "DJ_JIT_NVCC_COMPILER": NVCC}
+
+    def facts(**more):
+        out, _ = deepjit("doctor", "--backend=cuda", "--json", env={**env, **more})
+        return {finding["what"]: finding for finding in json.loads(out)[0]["findings"]}
+    found = facts()
+    assert found["driver"]["detail"] == f"{STANDIN_CUDA}, supports CUDA 13.0"
+    assert found["nvcc"]["detail"].endswith("nvcc (from DJ_JIT_NVCC_COMPILER)")
+    assert found["host compiler"]["detail"].endswith(" (from PATH)")
+    assert not found["cuobjdump"]["needed"]
+    program = tools / "cuobjdump"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    host = shutil.which("g++")
+    found = facts(PATH=f"{tools}:{os.environ['PATH']}", NVCC_CCBIN=host)
+    assert found["cuobjdump"]["found"] and found["cuobjdump"]["detail"].endswith("/cuobjdump")
+    assert found["host compiler"]["detail"] == f"{host} (from NVCC_CCBIN)"
+
+
 def test_doctor_errors(deepjit):
+    out, err = deepjit("doctor", status=3, env={"DJ_JIT_BACKEND": "nonsense"})
+    assert "'nonsense' (from DJ_JIT_BACKEND) is not in this build" in err and "\nhost\n" in out
     deepjit("doctor", "--backend", "nonsense", status=3)
     _, err = deepjit("doctor", status=1, env={"DJ_JIT_LOG": "loud"})
     assert "DJ_JIT_LOG" in err and "loud" in err

@@ -70,6 +70,9 @@ typedef struct dj_compiler_ops {
     dj_status (*compile)(dj_compiler *compiler, const dj_compile_job *job, dj_error *err);
     /* Reads a binary without device and without a compiler: see dj_inspect. NULL: cannot. */
     dj_status (*inspect)(const dj_binary *binary, dj_inspect_fn visit, void *user, dj_error *err);
+    /* Tells people how its programs were found and what else it uses, without starting a process;
+     * nothing if the programs are not found. NULL: nothing. */
+    void (*report)(dj_compiler *compiler, dj_report_fn visit, void *user);
 } dj_compiler_ops;
 
 /* A back end: the two tables under one name. */

@@ -64,6 +64,10 @@ enum {
     DJ_DRIVER_SYNCHRONOUS = 1u << 1 /* launches are complete when they return; no streams */
 };
 
+/* A fact about what a back end uses, for people; `missing` is about something that can be missing,
+ * and `detail` then says what it would be needed for and how to get it. */
+typedef void (*dj_report_fn)(void *user, const char *what, bool missing, const char *detail);
+
 typedef struct dj_driver_ops {
     size_t size;
     uint32_t caps;
@@ -91,6 +95,8 @@ typedef struct dj_driver_ops {
     /* The hosting framework's current stream, for a launch for which nobody names one. Called at
      * each such launch, before it. NULL: none is known, the default stream is meant. */
     void *(*current_stream)(dj_driver *driver);
+    /* Tells people what it uses, beyond the device. NULL: nothing. */
+    void (*report)(dj_driver *driver, dj_report_fn visit, void *user);
 } dj_driver_ops;
 
 #endif

@@ -11,6 +11,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_flags.h"
 #include "backend/cuda/cuda_nvcc.h"
+#include "backend/cuda/cuda_report.h"
 #include "backend/tool_env.h"
 #include "base/error.h"
 #include "base/fs.h"
@@ -308,6 +309,11 @@ static dj_status nvcc_inspect(const dj_binary *binary, dj_inspect_fn visit, void
     return status;
 }
 
+static void nvcc_report(dj_compiler *compiler, dj_report_fn visit, void *user)
+{
+    dj__cuda_report_toolkit(compiler->env, visit, user);
+}
+
 static const char *const nvcc_default_flags[] = {
     "--compiler-options=-fPIC",
     "--compiler-options=-fconcepts",
@@ -333,4 +339,5 @@ const dj_compiler_ops dj__cuda_compiler_ops = {
     .flags = nvcc_flags,
     .compile = nvcc_compile,
     .inspect = nvcc_inspect,
+    .report = nvcc_report,
 };

@@ -3,6 +3,7 @@
 #include "backend/cuda/cuda_driver.h"
 #include "backend/cuda/cuda_error.h"
 #include "backend/cuda/cuda_module.h"
+#include "backend/cuda/cuda_report.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include <stdlib.h>
@@ -128,4 +129,5 @@ const dj_driver_ops dj__cuda_driver_ops = {
     .synchronize = dj__cuda_synchronize,
     .unload = dj__cuda_module_unload,
     .current_stream = dj__cuda_current_stream,
+    .report = dj__cuda_report_driver,
 };

@@ -21,8 +21,10 @@
 void dj__cuda_toolkit_fini(dj__cuda_toolkit *toolkit)
 {
     free(toolkit->nvcc);
+    free(toolkit->nvcc_source);
     free(toolkit->bin);
     free(toolkit->host);
+    free(toolkit->host_source);
     memset(toolkit, 0, sizeof *toolkit);
 }
 
@@ -48,8 +50,8 @@ static dj_status toolkit_not_executable(const dj__env *env, const char *path, co
 }
 
 /* Takes the path, checks that it can be executed, and keeps it absolute and normalised. */
-static dj_status toolkit_take(const dj__env *env, char *path, const char *source, char **out,
-                              dj_error *err)
+static dj_status toolkit_take(const dj__env *env, char *path, const char *source,
+                              dj__cuda_toolkit *out, dj_error *err)
 {
     dj_status status = DJ_OK;
     if (path == NULL) {
@@ -58,14 +60,15 @@ static dj_status toolkit_take(const dj__env *env, char *path, const char *source
     if (!dj__is_executable(path)) {
         status = toolkit_not_executable(env, path, source, err);
     } else {
-        *out = dj__path_normalize(path);
-        status = *out != NULL ? DJ_OK : dj__fail_memory(err);
+        out->nvcc = dj__path_normalize(path);
+        out->nvcc_source = strdup(source);
+        status = out->nvcc != NULL && out->nvcc_source != NULL ? DJ_OK : dj__fail_memory(err);
     }
     free(path);
     return status;
 }
 
-static dj_status toolkit_from_setting(const dj__env *env, char **out, dj_error *err)
+static dj_status toolkit_from_setting(const dj__env *env, dj__cuda_toolkit *out, dj_error *err)
 {
     char source[256];
     const char *value = dj__env_setting(env, "JIT_NVCC_COMPILER", source);
@@ -93,7 +96,7 @@ static dj_status toolkit_from_setting(const dj__env *env, char **out, dj_error *
     return toolkit_take(env, path, source, out, err);
 }
 
-static dj_status toolkit_from_home(const dj__env *env, const char *variable, char **out,
+static dj_status toolkit_from_home(const dj__env *env, const char *variable, dj__cuda_toolkit *out,
                                    dj_error *err)
 {
     struct stat st;
@@ -124,20 +127,20 @@ static dj_status toolkit_from_home(const dj__env *env, const char *variable, cha
 }
 
 /* Appends the places that were looked at to `searched`. */
-static dj_status toolkit_from_sites(const dj__env *env, dj__strbuf *searched, char **out,
+static dj_status toolkit_from_sites(const dj__env *env, dj__strbuf *searched, dj__cuda_toolkit *out,
                                     dj_error *err)
 {
     dj__strlist sites;
     dj__strlist_init(&sites);
     dj_status status = dj__cuda_sites(env, &sites, err);
-    for (size_t i = 0; i < sites.count && status == DJ_OK && *out == NULL; i++) {
+    for (size_t i = 0; i < sites.count && status == DJ_OK && out->nvcc == NULL; i++) {
         char *path = dj__cuda_site_nvcc(sites.items[i]);
         if (path != NULL) {
             status = toolkit_take(env, path, "pip packages", out, err);
         }
         dj__strbuf_printf(searched, ", %s/nvidia/cu*/bin", sites.items[i]);
     }
-    if (status == DJ_OK && *out == NULL) {
+    if (status == DJ_OK && out->nvcc == NULL) {
         char *prefix = NULL;
         const char *conda = dj__env_raw(env, "CONDA_PREFIX");
         if (conda != NULL && conda[0] == '/') {
@@ -187,32 +190,32 @@ static void toolkit_follow(char **nvcc)
     free(real_beside);
 }
 
-static dj_status toolkit_find_nvcc(const dj__env *env, char **out, dj_error *err)
+static dj_status toolkit_find_nvcc(const dj__env *env, dj__cuda_toolkit *out, dj_error *err)
 {
     dj__strbuf searched;
     dj__strbuf_init(&searched, TOOLKIT_SEARCHED_LIMIT);
     dj_status status = toolkit_from_setting(env, out, err);
-    if (status == DJ_OK && *out == NULL) {
+    if (status == DJ_OK && out->nvcc == NULL) {
         status = toolkit_from_home(env, "CUDA_HOME", out, err);
     }
-    if (status == DJ_OK && *out == NULL) {
+    if (status == DJ_OK && out->nvcc == NULL) {
         status = toolkit_from_home(env, "CUDA_PATH", out, err);
     }
-    if (status == DJ_OK && *out == NULL) {
+    if (status == DJ_OK && out->nvcc == NULL) {
         char *path = dj__find_program("nvcc", dj__env_raw(env, "PATH"));
         status = path != NULL ? toolkit_take(env, path, "PATH", out, err) : DJ_OK;
     }
-    if (status == DJ_OK && *out == NULL && access(TOOLKIT_DEFAULT, F_OK) == 0) {
+    if (status == DJ_OK && out->nvcc == NULL && access(TOOLKIT_DEFAULT, F_OK) == 0) {
         status = toolkit_take(env, strdup(TOOLKIT_DEFAULT), "its default place", out, err);
     }
-    if (status == DJ_OK && *out == NULL) {
+    if (status == DJ_OK && out->nvcc == NULL) {
         status = toolkit_from_sites(env, &searched, out, err);
     }
-    if (status == DJ_OK && *out == NULL) {
+    if (status == DJ_OK && out->nvcc == NULL) {
         status = toolkit_nowhere(env, &searched, err);
     }
     if (status == DJ_OK) {
-        toolkit_follow(out);
+        toolkit_follow(&out->nvcc);
     }
     dj__strbuf_fini(&searched);
     return status;
@@ -255,9 +258,19 @@ static char *toolkit_flagged_host(const char *flags)
     return found;
 }
 
+/* Takes the path. */
+static dj_status toolkit_take_host(char *path, const char *source, dj__cuda_toolkit *out,
+                                   dj_error *err)
+{
+    out->host = dj__path_normalize(path);
+    out->host_source = strdup(source);
+    free(path);
+    return out->host != NULL && out->host_source != NULL ? DJ_OK : dj__fail_memory(err);
+}
+
 /* A directory means the gcc in it, a name is looked up on PATH, as nvcc does. */
 static dj_status toolkit_named_host(const dj__env *env, const char *value, const char *source,
-                                    char **out, dj_error *err)
+                                    dj__cuda_toolkit *out, dj_error *err)
 {
     struct stat st;
     char *path = NULL;
@@ -280,21 +293,17 @@ static dj_status toolkit_named_host(const dj__env *env, const char *value, const
                         "that has gcc; set NVCC_CCBIN to a gcc or clang",
                         value, source);
     }
-    *out = dj__path_normalize(path);
-    free(path);
-    return *out != NULL ? DJ_OK : dj__fail_memory(err);
+    return toolkit_take_host(path, source, out, err);
 }
 
-static dj_status toolkit_default_host(const dj__env *env, char **out, dj_error *err)
+static dj_status toolkit_default_host(const dj__env *env, dj__cuda_toolkit *out, dj_error *err)
 {
     static const char *const names[] = {"gcc", "g++", "c++"};
     const char *list = dj__env_raw(env, "PATH");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char *path = dj__find_program(names[i], list);
         if (path != NULL) {
-            *out = dj__path_normalize(path);
-            free(path);
-            return *out != NULL ? DJ_OK : dj__fail_memory(err);
+            return toolkit_take_host(path, "PATH", out, err);
         }
     }
     return dj__fail(err, DJ_UNAVAILABLE,
@@ -310,22 +319,22 @@ static dj_status toolkit_find_host(const dj__env *env, dj__cuda_toolkit *toolkit
         char *value = toolkit_flagged_host(dj__env_raw(env, variables[i]));
         if (value != NULL) {
             toolkit->host_in_flags = true;
-            dj_status status = toolkit_named_host(env, value, variables[i], &toolkit->host, err);
+            dj_status status = toolkit_named_host(env, value, variables[i], toolkit, err);
             free(value);
             return status;
         }
     }
     const char *value = dj__env_raw(env, "NVCC_CCBIN");
     if (value != NULL && value[0] != '\0') {
-        return toolkit_named_host(env, value, "NVCC_CCBIN", &toolkit->host, err);
+        return toolkit_named_host(env, value, "NVCC_CCBIN", toolkit, err);
     }
-    return toolkit_default_host(env, &toolkit->host, err);
+    return toolkit_default_host(env, toolkit, err);
 }
 
 dj_status dj__cuda_toolkit_find(const dj__env *env, dj__cuda_toolkit *out, dj_error *err)
 {
     memset(out, 0, sizeof *out);
-    dj_status status = toolkit_find_nvcc(env, &out->nvcc, err);
+    dj_status status = toolkit_find_nvcc(env, out, err);
     if (status == DJ_OK) {
         out->bin = toolkit_dirname(out->nvcc);
         status = out->bin != NULL ? DJ_OK : dj__fail_memory(err);

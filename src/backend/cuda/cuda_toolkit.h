@@ -13,9 +13,11 @@
 #include "base/env.h"
 
 typedef struct dj__cuda_toolkit {
-    char *nvcc;         /* absolute, normalised */
-    char *bin;          /* its directory */
-    char *host;         /* absolute, normalised */
+    char *nvcc;        /* absolute, normalised */
+    char *nvcc_source; /* the setting that names it or the place where it was, for people */
+    char *bin;         /* its directory */
+    char *host;        /* absolute, normalised */
+    char *host_source;
     bool host_in_flags; /* NVCC_*_FLAGS name it: a -ccbin of ours would only make nvcc warn */
 } dj__cuda_toolkit;
 
