@@ -40,7 +40,8 @@ DJ_API dj_status dj_cache_list(dj_runtime *runtime, dj_cache_entry_fn visit, voi
 /* The same, and reads every file of every entry. Changes nothing. */
 DJ_API dj_status dj_cache_verify(dj_runtime *runtime, dj_cache_entry_fn visit, void *user,
                                  dj_error *err);
-/* Removes entries from the first root: those of `tag`, or all if NULL. Foreign entries stay.
+/* Removes entries from the first root: those of `tag`, or all if NULL, and the copies of sources
+ * that were kept for their debug information. Foreign entries stay.
  * `removed` (may be NULL) gets their number. */
 DJ_API dj_status dj_cache_clear(dj_runtime *runtime, const char *tag, size_t *removed,
                                 dj_error *err);

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Opens the entries of a root and takes their names, sorted. No entries: none open, OK. */
@@ -141,12 +142,64 @@ dj_status dj__listing_visit(dj__root *root, dj_verify level, dj_cache_entry_fn v
     return status;
 }
 
+/* ---- kept sources ---- */
+
+/* Builds keep the source before they publish: a copy without an entry may still get one. */
+#define LISTING_SOURCE_AGE 3600
+
+static bool listing_has_digest(const dj__strlist *entries, const char *digest)
+{
+    for (size_t i = 0; i < entries->count; i++) {
+        size_t tag_size;
+        if (dj__entry_name_parse(entries->items[i], &tag_size) &&
+            strcmp(entries->items[i] + tag_size + 1, digest) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Removes the source copies whose entries are gone: of those in `removed`, and of any that has been
+ * without one for long. Best effort, as keeping them is. */
+static void listing_remove_sources(dj__root *root, int fd, int entries, const dj__strlist *removed)
+{
+    int sources = -1;
+    dj__strlist names;
+    dj__strlist left;
+    dj__strlist_init(&names);
+    dj__strlist_init(&left);
+    if (dj__root_open_sub(root, fd, DJ__DIR_SOURCES, false, &sources, NULL) != DJ_OK ||
+        dj__list_dir(sources, &names) != 0 || dj__list_dir(entries, &left) != 0 ||
+        dj__strlist_ok(&left, NULL) != DJ_OK) {
+        goto out;
+    }
+    const int64_t now = (int64_t)time(NULL);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.items[i];
+        struct stat st;
+        if (strlen(name) != DJ__HEX_SIZE - 1 || strspn(name, "0123456789abcdef") != strlen(name) ||
+            listing_has_digest(&left, name) ||
+            fstatat(sources, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        if (listing_has_digest(removed, name) || now - (int64_t)st.st_mtime > LISTING_SOURCE_AGE) {
+            (void)dj__remove_tree_at(sources, name);
+        }
+    }
+out:
+    dj__strlist_fini(&names);
+    dj__strlist_fini(&left);
+    dj__root_close(-1, sources);
+}
+
 dj_status dj__listing_remove(dj__root *root, const char *tag, size_t *removed, dj_error *err)
 {
     int fd;
     int entries;
     dj__strlist names;
+    dj__strlist gone;
     dj__strlist_init(&names);
+    dj__strlist_init(&gone);
     dj_status status = listing_open(root, &fd, &entries, &names, err);
     int first_error = 0;
     for (size_t i = 0; i < names.count && status == DJ_OK; i++) {
@@ -163,6 +216,7 @@ dj_status dj__listing_remove(dj__root *root, const char *tag, size_t *removed, d
             const int error = dj__trash_move(root, fd, entries, name, &view, trash_name);
             if (error == 0) {
                 ++*removed;
+                dj__strlist_add(&gone, name);
             } else if (error != ESTALE && first_error == 0) {
                 first_error = error;
             }
@@ -170,6 +224,7 @@ dj_status dj__listing_remove(dj__root *root, const char *tag, size_t *removed, d
         dj__view_fini(&view);
     }
     if (fd >= 0) {
+        listing_remove_sources(root, fd, entries, &gone);
         dj__trash_empty(root, fd);
     }
     if (first_error != 0) {
@@ -178,6 +233,7 @@ dj_status dj__listing_remove(dj__root *root, const char *tag, size_t *removed, d
                                 root->path, root->shared->setting);
     }
     dj__strlist_fini(&names);
+    dj__strlist_fini(&gone);
     dj__root_close(fd, entries);
     return status;
 }

@@ -16,6 +16,7 @@
 #define DJ__DIR_ENTRIES "cache"
 #define DJ__DIR_STAGING "tmp"
 #define DJ__DIR_TRASH "trash"
+#define DJ__DIR_SOURCES "src" /* <digest>/kernel.<ext>, where debug information leads */
 
 #define DJ__ENTRY_NAME_SIZE (128 + 1 + DJ__HEX_SIZE) /* <tag>.<digest> and a NUL */
 

@@ -108,6 +108,28 @@ def test_clear(deepjit, entries):
     assert out == "removed 1 entry\n" and listing(deepjit) == []
 
 
+def test_clear_removes_the_kept_sources(deepjit):
+    def build(tag, source):
+        return deepjit.build("--debug-info", "--tag", tag, "-", stdin=source)
+    one, two = build("one", "int x1;\n"), build("two", "int x2;\n")
+    assert build("three", "int x1;\n").name != one.name  # the same key under another tag
+    keys = {entry.name.rpartition(".")[2] for entry in (one, two)}
+    sources = deepjit.cache / "src"
+    assert {path.name for path in sources.iterdir()} == keys
+    # Of a build that has not published yet; left behind; not ours.
+    for name, age in (("0" * 32, 0), ("1" * 32, 7200), ("notes", 7200)):
+        (sources / name).mkdir()
+        os.utime(sources / name, (time.time() - age, time.time() - age))
+    others = {"0" * 32, "notes"}
+    deepjit("cache", "clear", "one")
+    assert {path.name for path in sources.iterdir()} == keys | others
+    deepjit("cache", "clear", "two")
+    assert {path.name for path in sources.iterdir()} == \
+        {one.name.rpartition(".")[2]} | others
+    deepjit("cache", "clear")
+    assert {path.name for path in sources.iterdir()} == others
+
+
 def test_several_roots(deepjit, entries):
     other = deepjit.dir / "other"
     mine = deepjit.build("-", stdin="int y;\n", env={"DJ_JIT_CACHE_DIR": str(other)})
