@@ -21,6 +21,7 @@ while [ $# -gt 0 ]; do
     esac
 done
 bin=$(cd "$bin" 2>/dev/null && pwd) || { echo "bench-gpu: no directory $bin" >&2; exit 2; }
+scripts/need-gpu.sh bench-gpu "$bin/deepjit" || exit 1
 if [ -n "$out" ]; then
     mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 fi

@@ -4,9 +4,10 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
-from conftest import NVCC, SOURCE_DIR, STANDIN_CUDA, golden, needs_nvcc
+from conftest import NVCC, SOURCE_DIR, STANDIN_CUDA, command_path, golden, needs_nvcc
 
 COMMANDS = ["demo", "run", "build", "cache", "explain", "inspect", "doctor", "env", "bench",
             "version"]
@@ -187,6 +188,18 @@ def test_env_marks_malformed_values(deepjit, name, value):
     out, _ = deepjit("env", "--env-prefix=MYLIB", status=1, env=env)
     assert re.search(rf"^{name} +{value} +MALFORMED: .*{name}", out, re.MULTILINE)
     assert out.count("MALFORMED") == 1
+
+
+@pytest.mark.parametrize("script", ["test-gpu", "bench-gpu"])
+def test_gpu_scripts_say_that_there_is_no_gpu(deepjit, script):
+    done = subprocess.run(
+        [SOURCE_DIR / f"scripts/{script}.sh", "--bin", os.path.dirname(command_path()),
+         "--out", deepjit.dir / "out"],
+        env={**deepjit.env, "DJ_JIT_CUDA_LIBRARY": "/nonexistent/libcuda.so"},
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"{script}: no NVIDIA GPU can be used here: no CUDA driver")
+    assert "Needed: a GPU" in done.stderr and not (deepjit.dir / "out").exists()
 
 
 def test_environment_page_is_generated(deepjit):
