@@ -201,10 +201,9 @@ LAUNCH_RARE static dj_status launch_imported(dj_kernel *kernel, const dj_launch_
     if (options == NULL) {
         return dj_launch(kernel, &unset, args, num_args, err);
     }
-    dj_launch_options imported;
-    const dj_status status =
-        dj__options_import(options, &imported, sizeof(imported), "dj_launch_options", err);
-    return status == DJ_OK ? dj_launch(kernel, &imported, args, num_args, err) : status;
+    dj__launch_set imported;
+    const dj_status status = dj__launch_set_import(options, &imported, err);
+    return status == DJ_OK ? dj_launch(kernel, &imported.common, args, num_args, err) : status;
 }
 
 /* Aligned, for it is seldom in the processor's cache: a driver's launch goes through much code. */
@@ -219,7 +218,7 @@ __attribute__((hot, aligned(64))) dj_status dj_launch(dj_kernel *kernel,
     if (!LAUNCH_USUAL(status == DJ_OK)) {
         return status;
     }
-    if (!LAUNCH_USUAL(options != NULL && options->size == sizeof(*options))) {
+    if (!LAUNCH_USUAL(options != NULL && dj__launch_options_known(options))) {
         return launch_imported(kernel, options, args, num_args, err);
     }
     status = launch_config(kernel, options, &config, err);

@@ -41,6 +41,12 @@ dj_status dj__compile_set_import(const dj_compile_options *in, dj__compile_set *
 dj_status dj__launch_set_import(const dj_launch_options *in, dj__launch_set *out, dj_error *err);
 /* True if the struct, and those it points to, are of the size known here: no import is needed. */
 bool dj__compile_options_known(const dj_compile_options *options);
+static inline bool dj__launch_options_known(const dj_launch_options *options)
+{
+    return options->size == sizeof(*options) &&
+           (options->host == NULL || options->host->size == sizeof(*options->host)) &&
+           (options->cuda == NULL || options->cuda->size == sizeof(*options->cuda));
+}
 /* The vendor's struct in a set, NULL if `scope` is none of its vendors. */
 void *dj__compile_set_vendor(dj__compile_set *set, dj_option_scope scope);
 

@@ -258,8 +258,8 @@ dj_status dj__runtime_driver(dj_runtime *runtime, dj_driver **out, dj_error *err
 {
     if (atomic_load_explicit(&runtime->lost_device, memory_order_relaxed)) {
         return dj__fail(err, DJ_DEVICE,
-                        "the %s device was used before fork(); create the runtime in the child, or "
-                        "do not use the device before forking",
+                        "the %s device was used before fork() and cannot be used in the child; "
+                        "fork before the device's first use, or start a new program",
                         runtime->backend->name);
     }
     dj_driver *driver = atomic_load_explicit(&runtime->driver, memory_order_acquire);

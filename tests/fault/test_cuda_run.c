@@ -134,7 +134,7 @@ static void no_arguments(void **state)
     dj_runtime_release(runtime);
 }
 
-/* The driver refuses nothing in an ordinary life but the question for one parameter too many. */
+/* The driver refuses nothing in an ordinary life. */
 static void nothing_is_refused(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void nothing_is_refused(void **state)
     must(dj_synchronize(runtime, &err), &err);
     dj_kernel_release(kernel);
     dj_runtime_release(runtime);
-    if (cu.refused(name, &code) != 1 || strcmp(name, "cuKernelGetParamInfo") != 0 || code != 1) {
+    if (cu.refused(name, &code) != 0) {
         fail_msg("%zu calls refused, the last is %s with %d", cu.refused(NULL, NULL), name, code);
     }
 }

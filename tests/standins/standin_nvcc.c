@@ -31,7 +31,7 @@
 enum { NVCC_MAX_KERNELS = 64, NVCC_MAX_PARAMS = 64, NVCC_MAX_NAME = 1024 };
 
 typedef struct nvcc_kernel {
-    char name[NVCC_MAX_NAME];
+    char name[2 * NVCC_MAX_NAME + 32];
     cubin_param params[NVCC_MAX_PARAMS];
     size_t num_params;
     uint32_t max_threads;
@@ -414,7 +414,7 @@ static int nvcc_write(const char *path, const void *data, size_t size)
 static void *nvcc_make_ptx(const nvcc_state *state, size_t *size)
 {
     cubin_bytes text = {0};
-    char line[NVCC_MAX_NAME + 64];
+    char line[sizeof state->kernels[0].name + 64];
     (void)snprintf(line, sizeof line, ".version 9.0\n.target sm_%s\n.address_size 64\n",
                    state->arch);
     cubin_put(&text, line, strlen(line));

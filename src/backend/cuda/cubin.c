@@ -29,7 +29,7 @@ enum {
     CUBIN_SECTION_LIMIT = 0xff00, /* more need another numbering */
     CUBIN_ENTRY = 0x10,           /* in st_other */
     CUBIN_FUNCTION = 2,
-    CUBIN_PARAM_LIMIT = 4096,
+    CUBIN_PARAM_LIMIT = 32764,   /* bytes of the largest parameter block */
     CUBIN_SHARED_RESERVE = 1024, /* which the system takes of each block's, from 90 on */
     CUBIN_ALIGN_LIMIT = 64,
 };
@@ -666,6 +666,17 @@ static dj_status cubin_fill_params(cubin_file *file, const cubin_work *work, dj_
     return DJ_OK;
 }
 
+/* True if what is listed fills the parameter block: then nothing was left out. */
+static bool cubin_params_fill(const cubin_work *work, const dj_param_info *params)
+{
+    int64_t end = 0;
+    for (size_t i = 0; i < work->info.num_params; i++) {
+        const int64_t after = (int64_t)params[i].offset + params[i].size;
+        end = after > end ? after : end;
+    }
+    return end == work->param_bytes;
+}
+
 static int cubin_compare(const void *left, const void *right)
 {
     return strcmp(((const cubin_work *)left)->info.name, ((const cubin_work *)right)->info.name);
@@ -697,6 +708,7 @@ static dj_status cubin_finish(cubin_file *file, dj__cubin *out)
         return dj__fail_memory(file->err);
     }
     out->memory = kernels;
+    out->params_known = true;
     dj_param_info *params = (dj_param_info *)(kernels + count);
     char *names = (char *)(params + file->num_params);
     if (count > 1) {
@@ -713,6 +725,7 @@ static dj_status cubin_finish(cubin_file *file, dj__cubin *out)
         if (status != DJ_OK) {
             return status;
         }
+        out->params_known = out->params_known && cubin_params_fill(work, params);
         kernels[i] = work->info;
         kernels[i].params = work->info.num_params > 0 ? params : NULL;
         kernels[i].name = memcpy(names, work->info.name, work->name_size);

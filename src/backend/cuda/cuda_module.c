@@ -240,7 +240,8 @@ static void module_set_param(dj_module *module, size_t index, size_t offset, siz
     };
 }
 
-/* By the driver, which is asked for one more to find the end; by the cubin if it does not tell. */
+/* By the cubin, if what it lists is complete: the driver's first answer costs as much as a whole
+ * load (20 us). Else by the driver, which is asked for one more to find the end. */
 static dj_status module_params(const dj__cuda_api *api, dj_module *module, size_t *count,
                                dj_error *err)
 {
@@ -249,7 +250,8 @@ static dj_status module_params(const dj__cuda_api *api, dj_module *module, size_
     size_t capacity = 0;
     size_t told = 0;
     dj_status status = module_reserve_params(module, &capacity, kernel->num_params, err);
-    while (status == DJ_OK && api->cuKernelGetParamInfo != NULL && told <= MODULE_MAX_PARAMS) {
+    const bool ask = api->cuKernelGetParamInfo != NULL && !module->cubin.params_known;
+    while (status == DJ_OK && ask && told <= MODULE_MAX_PARAMS) {
         size_t offset = 0;
         size_t size = 0;
         result = api->cuKernelGetParamInfo(module->kernel, told, &offset, &size);

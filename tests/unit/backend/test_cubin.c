@@ -236,7 +236,7 @@ static void test_large_parameters(void **state)
 static void test_many_kernels_and_parameters(void **state)
 {
     (void)state;
-    enum { KERNELS = 3000, PARAMS = 4096 };
+    enum { KERNELS = 3000, PARAMS = 32764 }; /* of one byte: the largest block */
     cubin_kernel *const kernels = calloc(KERNELS, sizeof *kernels);
     cubin_param *const params = calloc(PARAMS + 1, sizeof *params);
     char(*const names)[16] = calloc(KERNELS, sizeof *names);
