@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { STARTS = 21, WARM_UP = 2 };
+enum { STARTS = 61, WARM_UP = 2 }; /* cuInit alone varies by milliseconds */
 
 static const char start_source[] = "extern \"C\" __global__ void first_launch() {}\n";
 
