@@ -47,6 +47,22 @@ typedef struct dj__counters {
     _Atomic uint64_t load_ns;
 } dj__counters;
 
+/* A compile request with every default filled in. Borrows from the caller and the runtime. */
+typedef struct dj__request {
+    const char *tag;
+    const char *source;
+    size_t size;
+    dj__compile_set options; /* effective */
+    const char *arch;
+    dj__strlist flags; /* effective, as given to the compiler */
+    char *hook_path;   /* resolved; NULL: no hook */
+    char *hook_data;
+    size_t hook_size;
+    char *source_dir; /* <root>/src where line information must point; else NULL */
+    bool borrows;     /* `flags` and `source_dir` are the runtime's */
+    char key[DJ__HEX_SIZE];
+} dj__request;
+
 struct dj_runtime {
     const dj_backend *backend;
     dj__env *env;
@@ -72,6 +88,8 @@ struct dj_runtime {
     _Atomic(dj_compiler *) compiler;
     _Atomic bool have_device;
     dj_device device;
+    _Atomic bool have_plain;
+    dj__request plain; /* what calls without options have in common */
     _Atomic bool have_toolchain;
     dj__toolchain toolchain;
 
@@ -104,21 +122,6 @@ struct dj_artifact {
 };
 
 enum { DJ__TAG_LIMIT = 128 };
-
-/* A compile request with every default filled in. Borrows from the caller and the runtime. */
-typedef struct dj__request {
-    const char *tag;
-    const char *source;
-    size_t size;
-    dj__compile_set options; /* effective */
-    const char *arch;
-    dj__strlist flags; /* effective, as given to the compiler */
-    char *hook_path;   /* resolved; NULL: no hook */
-    char *hook_data;
-    size_t hook_size;
-    char *source_dir; /* <root>/src where line information must point; else NULL */
-    char key[DJ__HEX_SIZE];
-} dj__request;
 
 /* config.c */
 dj_status dj__config_copy(const dj_config *in, const dj__settings *settings, dj__config *out,

@@ -322,6 +322,17 @@ bool dj__compile_options_known(const dj_compile_options *options)
            (options->cuda == NULL || options->cuda->size == sizeof(*options->cuda));
 }
 
+void dj__compile_set_assign(dj__compile_set *to, const dj__compile_set *from)
+{
+    *to = *from;
+    for (size_t i = 0; i < VENDOR_COUNT; i++) {
+        if (option_vendors[i].common == DJ_SCOPE_COMPILE) {
+            void *const member = (char *)to + option_vendors[i].member;
+            memcpy((char *)to + option_vendors[i].pointer, &member, sizeof(member));
+        }
+    }
+}
+
 void *dj__compile_set_vendor(dj__compile_set *set, dj_option_scope scope)
 {
     for (size_t i = 0; i < VENDOR_COUNT; i++) {

@@ -47,6 +47,8 @@ static inline bool dj__launch_options_known(const dj_launch_options *options)
            (options->host == NULL || options->host->size == sizeof(*options->host)) &&
            (options->cuda == NULL || options->cuda->size == sizeof(*options->cuda));
 }
+/* A shallow copy whose vendor pointers lead into itself. */
+void dj__compile_set_assign(dj__compile_set *to, const dj__compile_set *from);
 /* The vendor's struct in a set, NULL if `scope` is none of its vendors. */
 void *dj__compile_set_vendor(dj__compile_set *set, dj_option_scope scope);
 

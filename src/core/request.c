@@ -134,6 +134,43 @@ static dj_status request_fill(dj_runtime *runtime, dj__request *request, dj_erro
     return status;
 }
 
+/* ---- calls without options ---- */
+
+/* Their options, flags and architecture are the same for the runtime's life, and most calls are
+ * such: the first one's are kept, and lent to the others. */
+static bool request_is_plain(const dj_compile_options *options)
+{
+    static const dj_compile_options unset = {.size = sizeof(unset)};
+    return options == NULL ||
+           (options->size == sizeof(unset) && memcmp(options, &unset, sizeof(unset)) == 0);
+}
+
+static void request_lend(const dj__request *from, dj__request *to)
+{
+    dj__compile_set_assign(&to->options, &from->options);
+    to->arch = from->arch;
+    to->flags = from->flags;
+    to->source_dir = from->source_dir;
+    to->borrows = true;
+}
+
+/* The runtime takes over what `request` has, unless another thread was first. A hook is read for
+ * each request anew. */
+static void request_keep_plain(dj_runtime *runtime, dj__request *request)
+{
+    if (request->hook_path != NULL) {
+        return;
+    }
+    pthread_mutex_lock(&runtime->lock);
+    if (!atomic_load_explicit(&runtime->have_plain, memory_order_relaxed)) {
+        request_lend(request, &runtime->plain);
+        runtime->plain.borrows = false;
+        request->borrows = true;
+        atomic_store_explicit(&runtime->have_plain, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+}
+
 dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *source, size_t size,
                            const dj_compile_options *options, dj__request *out, dj_error *err)
 {
@@ -142,9 +179,18 @@ dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *sou
     out->tag = tag;
     out->source = source != NULL ? source : "";
     out->size = size;
+    const bool plain = request_is_plain(options) &&
+                       !atomic_load_explicit(&runtime->lost_device, memory_order_relaxed);
+    if (plain && atomic_load_explicit(&runtime->have_plain, memory_order_acquire)) {
+        request_lend(&runtime->plain, out);
+        return DJ_OK;
+    }
     dj_status status = dj__compile_set_import(options, &out->options, err);
     if (status == DJ_OK) {
         status = request_fill(runtime, out, err);
+    }
+    if (status == DJ_OK && plain) {
+        request_keep_plain(runtime, out);
     }
     if (status != DJ_OK) {
         dj__request_fini(out);
@@ -154,9 +200,11 @@ dj_status dj__request_init(dj_runtime *runtime, const char *tag, const char *sou
 
 void dj__request_fini(dj__request *request)
 {
-    dj__strlist_fini(&request->flags);
+    if (!request->borrows) {
+        dj__strlist_fini(&request->flags);
+        free(request->source_dir);
+    }
     free(request->hook_path);
     free(request->hook_data);
-    free(request->source_dir);
     memset(request, 0, sizeof(*request));
 }

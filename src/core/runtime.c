@@ -47,6 +47,7 @@ static void runtime_destroy(dj_runtime *runtime)
     }
     dj__toolchain_fini(&runtime->toolchain);
     dj_store_close(runtime->store);
+    dj__request_fini(&runtime->plain);
     dj__strlist_fini(&runtime->base_flags);
     dj__strlist_fini(&runtime->keyed_env);
     dj__config_fini(&runtime->config);
