@@ -43,7 +43,9 @@ class Command:
         self.tmp.mkdir()
         self.env = {name: value for name, value in os.environ.items()
                     if not name.startswith("DJ_") and name != "CC"}
+        # The same on a machine with a GPU as on one without.
         self.env.update(DJ_JIT_CACHE_DIR=str(self.cache), TMPDIR=str(self.tmp),
+                        DJ_JIT_CUDA_LIBRARY="/nonexistent/libcuda.so",
                         HOME=str(directory / "home"))
 
     def start(self, *args, env=None, **options):
