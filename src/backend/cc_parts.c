@@ -21,8 +21,8 @@ static int64_t cc_query_timeout(const dj__env *env)
                                                                : CC_QUERY_TIMEOUT_MS;
 }
 
-dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second, const char *extra,
-                         dj__strbuf *output, dj_error *err)
+dj_status dj__tool_run(const dj__cc *cc, const char *first, const char *second, const char *extra,
+                       dj__strbuf *output, dj__process_result *result, dj_error *err)
 {
     dj__strlist env;
     dj__strlist_init(&env);
@@ -41,11 +41,7 @@ dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second
             .timeout_ms = cc_query_timeout(cc->env),
             .output_limit = CC_OUTPUT_LIMIT,
         };
-        dj__process_result result;
-        status = dj__process_run(&process, output, &result, err);
-        if (status == DJ_OK && result.exit_code != 0) {
-            dj__strbuf_clear(output);
-        }
+        status = dj__process_run(&process, output, result, err);
     }
     if (status == DJ_OK) {
         status = dj__strbuf_ok(output, err);
@@ -53,6 +49,17 @@ dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second
         dj__error_prefix(err, "cannot ask %s what it is", cc->program);
     }
     dj__strlist_fini(&env);
+    return status;
+}
+
+dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second, const char *extra,
+                         dj__strbuf *output, dj_error *err)
+{
+    dj__process_result result = {0};
+    const dj_status status = dj__tool_run(cc, first, second, extra, output, &result, err);
+    if (status == DJ_OK && result.exit_code != 0) {
+        dj__strbuf_clear(output);
+    }
     return status;
 }
 

@@ -7,6 +7,7 @@
 #define DJ_BACKEND_CC_PARTS_H
 
 #include "base/env.h"
+#include "base/process.h"
 
 /* A compiler to be asked, and the environment that it gets; see tool_env.h for `keyed`. */
 typedef struct dj__cc {
@@ -16,9 +17,13 @@ typedef struct dj__cc {
 } dj__cc;
 
 /* Runs the program with one or two arguments (`second` may be NULL) and puts its output in
- * `output`; a program that fails has none. `extra` is one more environment string, or NULL. A
+ * `output`, and in *result how it ended. `extra` is one more environment string, or NULL. A
  * program that hangs is ended after a minute, or after what JIT_COMPILE_TIMEOUT allows if that is
  * less: TIMEOUT. */
+dj_status dj__tool_run(const dj__cc *cc, const char *first, const char *second, const char *extra,
+                       dj__strbuf *output, dj__process_result *result, dj_error *err);
+
+/* The same; the output of a program that fails does not count. */
 dj_status dj__tool_query(const dj__cc *cc, const char *first, const char *second, const char *extra,
                          dj__strbuf *output, dj_error *err);
 

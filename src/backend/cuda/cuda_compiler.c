@@ -4,8 +4,9 @@
  *
  *   cuda_toolkit.c  which nvcc and host compiler     cuda_flags.c    which flags, in which order
  *   cuda_sites.c    toolkits that pip installed      cuda_rules.c    which flags are refused
- *   cuda_parts.c    their files and version          cuda_workdir.c  where nvcc may work
- *   cuda_nvcc.c     running it                       cuda_dump.c     PTX and SASS
+ *   cuda_parts.c    their files and version          cuda_options.c  what nvcc's options do
+ *   cuda_nvcc.c     running it                       cuda_words.c    what other tools' do
+ *   cuda_dump.c     PTX and SASS                     cuda_workdir.c  where nvcc may work
  */
 #include "backend/cuda/cubin.h"
 #include "backend/cuda/cuda_backend.h"
@@ -23,7 +24,8 @@
 
 struct dj_compiler {
     const dj__env *env;
-    _Atomic bool env_checked; /* and found good; the snapshot does not change */
+    /* and found good; the snapshot does not change. [1]: also by a check that reads warnings */
+    _Atomic bool env_checked[2];
 };
 
 /* What nvcc, cicc, ptxas and the preprocessor read and that changes the result. NVCC_CCBIN is not
@@ -45,7 +47,8 @@ static dj_status nvcc_open(const dj_backend_context *context, dj_compiler **out,
         return dj__fail_memory(err);
     }
     (*out)->env = context->env;
-    atomic_init(&(*out)->env_checked, false);
+    atomic_init(&(*out)->env_checked[0], false);
+    atomic_init(&(*out)->env_checked[1], false);
     return DJ_OK;
 }
 
@@ -86,27 +89,30 @@ static bool nvcc_names_source(const dj_compile_options *options)
 }
 
 /* What nvcc reads from its environment goes through its shell like any flag. */
-static dj_status nvcc_check_env(dj_compiler *compiler, dj_error *err)
+static dj_status nvcc_check_env(dj_compiler *compiler, const char *loud, dj_error *err)
 {
-    if (atomic_load_explicit(&compiler->env_checked, memory_order_relaxed)) {
+    _Atomic bool *checked = &compiler->env_checked[loud != NULL];
+    if (atomic_load_explicit(checked, memory_order_relaxed)) {
         return DJ_OK;
     }
     dj__strlist env;
     dj__strlist_init(&env);
     dj_status status = dj__tool_env_keyed(compiler->env, nvcc_keyed_env, &env, err);
     if (status == DJ_OK) {
-        status = dj__cuda_check_env(&env, err);
+        status = dj__cuda_check_env(&env, loud, err);
     }
     dj__strlist_fini(&env);
-    atomic_store_explicit(&compiler->env_checked, status == DJ_OK, memory_order_relaxed);
+    atomic_store_explicit(checked, status == DJ_OK, memory_order_relaxed);
     return status;
 }
 
 static dj_status nvcc_flags(dj_compiler *compiler, const dj_compile_options *options,
                             const char *arch, dj__strlist *out, dj_error *err)
 {
-    const dj_status status = nvcc_check_env(compiler, err);
-    return status == DJ_OK ? dj__cuda_flags(options, arch, out, err) : status;
+    const dj_status status = nvcc_check_env(compiler, dj__cuda_flags_loud(options->cuda), err);
+    return status == DJ_OK
+               ? dj__cuda_flags(options, arch, dj__cuda_host_is_clang(compiler->env), out, err)
+               : status;
 }
 
 /* ---- identity ---- */
@@ -130,7 +136,7 @@ static dj_status nvcc_describe(dj_compiler *compiler, dj__strlist *files, dj__st
                                dj_error *err)
 {
     dj__cuda_toolkit toolkit;
-    dj_status status = nvcc_check_env(compiler, err);
+    dj_status status = nvcc_check_env(compiler, NULL, err);
     if (status == DJ_OK) {
         status = dj__cuda_toolkit_find(compiler->env, &toolkit, err);
     }
@@ -144,16 +150,50 @@ static dj_status nvcc_describe(dj_compiler *compiler, dj__strlist *files, dj__st
 
 /* ---- checks of what nvcc made and said ---- */
 
-/* OK if the bytes are a cubin that can be loaded, whole and with any number of kernels. */
-static dj_status nvcc_check_binary(const char *data, size_t size, dj_error *fault)
+/* Other flags, or a wrapper of nvcc, may have chosen another architecture. A suffix
+ * that the cubin does not tell is not missed: in new ones no field of the header has it. */
+static dj_status nvcc_check_arch(const dj__cubin *cubin, const char *wanted, dj_error *fault)
 {
+    const char *suffix = wanted + strspn(wanted, "0123456789");
+    const char *has = cubin->info.arch + strspn(cubin->info.arch, "0123456789");
+    const bool same =
+        strtol(wanted, NULL, 10) == cubin->sm && (*has == '\0' || strcmp(suffix, has) == 0);
+    return same ? DJ_OK
+                : dj__fail(fault, DJ_INVALID_ARGUMENT,
+                           "it is for architecture %s, but %s was asked for", cubin->info.arch,
+                           wanted);
+}
+
+/* The value of the flag that nvcc_flags begins with. */
+static const char *nvcc_wanted_arch(const dj_compile_job *job)
+{
+    static const char name[] = "--gpu-architecture=sm_";
+    for (size_t i = 0; i < job->num_flags; i++) {
+        if (strncmp(job->flags[i], name, sizeof name - 1) == 0) {
+            return job->flags[i] + sizeof name - 1;
+        }
+    }
+    return NULL;
+}
+
+/* OK if the bytes are a cubin that can be loaded, whole and with any number of kernels. */
+static dj_status nvcc_check_binary(const dj_compile_job *job, const char *data, size_t size,
+                                   dj_error *fault)
+{
+    const char *wanted = nvcc_wanted_arch(job);
     enum { TYPE = 16, RELOCATABLE = 1 };
     dj__cubin cubin;
-    const dj_status status = dj__cubin_read(data, size, &cubin, fault);
+    dj_status status = dj__cubin_read(data, size, &cubin, fault);
     if (status != DJ_OK) {
         return status;
     }
+    if (wanted != NULL) {
+        status = nvcc_check_arch(&cubin, wanted, fault);
+    }
     dj__cubin_fini(&cubin);
+    if (status != DJ_OK) {
+        return status;
+    }
     return data[TYPE] != RELOCATABLE
                ? DJ_OK
                : dj__fail(fault, DJ_INVALID_ARGUMENT,
@@ -228,7 +268,7 @@ static dj_status nvcc_take_binary(const dj__cuda_run *run, const char *log, dj_e
         dj__read_at(run->workdir->fd, DJ__CUDA_BINARY, NVCC_BINARY_LIMIT, &data, &size);
     dj_error fault = DJ_ERROR_INIT;
     dj_status status = error == 0
-                           ? nvcc_check_binary(data, size, &fault)
+                           ? nvcc_check_binary(run->job, data, size, &fault)
                            : dj__fail_errno(&fault, error, "it reported success, but left no file");
     if (status == DJ_NO_MEMORY) {
         status = dj__fail_memory(err);
@@ -275,7 +315,7 @@ static dj_status nvcc_compile(dj_compiler *compiler, const dj_compile_job *job, 
 {
     dj__cuda_toolkit toolkit;
     dj__cuda_workdir workdir;
-    dj_status status = nvcc_check_env(compiler, err);
+    dj_status status = nvcc_check_env(compiler, dj__cuda_flags_loud(job->options->cuda), err);
     if (status == DJ_OK) {
         status = dj__cuda_check_shell(job->flags, job->num_flags, err);
     }
@@ -314,6 +354,7 @@ static void nvcc_report(dj_compiler *compiler, dj_report_fn visit, void *user)
     dj__cuda_report_toolkit(compiler->env, visit, user);
 }
 
+/* -fconcepts is left out for clang, see cuda_flags.c. */
 static const char *const nvcc_default_flags[] = {
     "--compiler-options=-fPIC",
     "--compiler-options=-fconcepts",

@@ -36,20 +36,24 @@ static dj_status dump_ptx(const dj__cuda_run *run, dj_error *err)
 {
     char *data = NULL;
     size_t size = 0;
+    dj__strbuf command;
+    dj__strbuf_init(&command, DUMP_LIMIT);
     /* Its warnings are in the log already. */
-    dj_status status = dj__cuda_nvcc(run, "--ptx", DJ__CUDA_PTX, NULL, NULL, err);
+    dj_status status = dj__cuda_nvcc(run, "--ptx", DJ__CUDA_PTX, &command, NULL, err);
     if (status != DJ_OK) {
+        dj__strbuf_fini(&command);
         return status;
     }
     if (dj__read_at(run->workdir->fd, DJ__CUDA_PTX, DUMP_LIMIT, &data, &size) != 0 || size == 0) {
-        status = dj__fail(err, DJ_COMPILE,
-                          "NVCC did not produce a valid PTX: %s is %s, although it reported "
-                          "success:\n%s",
-                          DJ__CUDA_PTX, data == NULL ? "missing" : "empty",
-                          dj__strbuf_str(run->job->command));
+        status =
+            dj__fail(err, DJ_COMPILE,
+                     "NVCC did not produce a valid PTX: %s is %s, although it reported "
+                     "success:\n%s",
+                     DJ__CUDA_PTX, data == NULL ? "missing" : "empty", dj__strbuf_str(&command));
     } else {
         status = dj__cuda_keep(run, DJ__CUDA_PTX, data, size, err);
     }
+    dj__strbuf_fini(&command);
     free(data);
     return status;
 }
@@ -59,7 +63,7 @@ static dj_status dump_sass(const dj__cuda_run *run, const char *tool, dj_error *
     const char *const argv[] = {tool, "--dump-sass", DJ__CUDA_BINARY, NULL};
     dj__strbuf output;
     dj__strbuf_init(&output, DUMP_LIMIT);
-    dj_status status = dj__cuda_tool(run, argv, &output, err);
+    dj_status status = dj__cuda_tool(run, "cuobjdump", argv, &output, err);
     if (status == DJ_OK) {
         status = dj__strbuf_ok(&output, err);
     }

@@ -90,14 +90,35 @@ static bool flags_are_before_20(const char *const *flags, size_t count, bool bef
 }
 
 /* The caller's list, or the default one, of which gcc's headers take -fconcepts as a promise of
- * C++20: with an older standard they would not compile. */
-static void flags_add_list(const dj_compile_options *options, bool before_20, dj__strlist *out)
+ * C++20: with an older standard they would not compile. clang does not know that flag. */
+static void flags_add_list(const dj_compile_options *options, bool no_concepts, dj__strlist *out)
 {
     for (size_t i = 0; i < options->num_flags; i++) {
-        if (!before_20 || strcmp(options->flags[i], "--compiler-options=-fconcepts") != 0) {
+        if (!no_concepts || strcmp(options->flags[i], "--compiler-options=-fconcepts") != 0) {
             dj__strlist_add(out, options->flags[i]);
         }
     }
+}
+
+/* nvcc gives each of its steps to `sh -c` as one argument, and Linux takes 128 KiB for one. */
+static dj_status flags_check_size(const dj__strlist *flags, dj_error *err)
+{
+    enum { LIMIT = 112 * 1024 }; /* what is left is for nvcc's own */
+    const size_t size = dj__cuda_flags_size((const char *const *)flags->items, flags->count);
+    return size <= LIMIT ? DJ_OK
+                         : dj__fail(err, DJ_INVALID_ARGUMENT,
+                                    "the compiler flags are %zu bytes; nvcc, which hands them to "
+                                    "a shell as one argument, can take %d; put definitions into "
+                                    "the source or into a header",
+                                    size, LIMIT);
+}
+
+const char *dj__cuda_flags_loud(const dj_cuda_compile_options *cuda)
+{
+    if (cuda->check_no_spills == DJ_ON) {
+        return "check_no_spills";
+    }
+    return cuda->check_no_local_memory == DJ_ON ? "check_no_local_memory" : NULL;
 }
 
 /* From the number, for 5 and 05 mean the same; at most FLAGS_MAX_LEVEL. */
@@ -109,18 +130,19 @@ static void flags_add_usage(dj__strlist *out, int64_t usage)
                            "--ptxas-options=--register-usage-level=", usage < 10 ? ones : tens);
 }
 
-dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj__strlist *out,
-                         dj_error *err)
+dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, bool clang,
+                         dj__strlist *out, dj_error *err)
 {
     const dj_cuda_compile_options *cuda = options->cuda;
+    const char *loud = dj__cuda_flags_loud(cuda);
     int64_t usage = 0;
     dj_status status = flags_check_values(options, arch, &usage, err);
     if (status == DJ_OK) {
-        status = dj__cuda_check_flags("flags", options->flags, options->num_flags, err);
+        status = dj__cuda_check_flags("flags", options->flags, options->num_flags, loud, err);
     }
     if (status == DJ_OK) {
         status = dj__cuda_check_flags("extra_flags", options->extra_flags, options->num_extra_flags,
-                                      err);
+                                      loud, err);
     }
     if (status != DJ_OK) {
         return status;
@@ -155,7 +177,8 @@ dj_status dj__cuda_flags(const dj_compile_options *options, const char *arch, dj
     bool before_20 = standard && cuda->cpp_standard[0] < '2';
     before_20 = flags_are_before_20(options->flags, options->num_flags, before_20);
     before_20 = flags_are_before_20(options->extra_flags, options->num_extra_flags, before_20);
-    flags_add_list(options, before_20, out);
+    flags_add_list(options, before_20 || clang, out);
     dj__strlist_add_all(out, options->extra_flags, options->num_extra_flags);
-    return dj__strlist_ok(out, err);
+    status = dj__strlist_ok(out, err);
+    return status == DJ_OK ? flags_check_size(out, err) : status;
 }

@@ -46,8 +46,8 @@ static dj_status nvcc_command(const dj__cuda_run *run, const char *nvcc, const c
     return dj__strlist_ok(argv, err);
 }
 
-dj_status dj__cuda_tool(const dj__cuda_run *run, const char *const *argv, dj__strbuf *output,
-                        dj_error *err)
+dj_status dj__cuda_tool(const dj__cuda_run *run, const char *name, const char *const *argv,
+                        dj__strbuf *output, dj_error *err)
 {
     const dj__process process = {
         .argv = argv,
@@ -64,7 +64,7 @@ dj_status dj__cuda_tool(const dj__cuda_run *run, const char *const *argv, dj__st
     if (status == DJ_TIMEOUT) {
         char setting[256];
         dj__env_name(run->env, "JIT_COMPILE_TIMEOUT", setting);
-        dj__error_prefix(err, "NVCC took longer than %s allows", setting);
+        dj__error_prefix(err, "%s took longer than %s allows", name, setting);
     }
     return status;
 }
@@ -77,7 +77,7 @@ static dj_status nvcc_try(const dj__cuda_run *run, const char *phase, const char
     dj_status status =
         nvcc_command(run, run->workdir->nvcc, run->workdir->host, phase, output, named, &argv, err);
     if (status == DJ_OK) {
-        status = dj__cuda_tool(run, dj__strlist_items(&argv), log, err);
+        status = dj__cuda_tool(run, "NVCC", dj__strlist_items(&argv), log, err);
     }
     dj__strlist_fini(&argv);
     return status;

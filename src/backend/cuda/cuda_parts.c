@@ -9,8 +9,10 @@
 #include "backend/cuda/cuda_toolkit.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PARTS_OUTPUT_LIMIT ((size_t)1 << 20)
@@ -108,13 +110,19 @@ static dj_status parts_add_program(const char *dir, const char *name, const char
         return dj__fail_memory(err);
     }
     dj_status status = DJ_OK;
+    struct stat st;
+    const bool there = stat(path, &st) == 0;
     if (dj__is_executable(path)) {
         status = dj__add_tool_file(path, files, err);
     } else {
         status = dj__fail(err, DJ_UNAVAILABLE,
                           "the CUDA toolkit is not complete: %s is %s (with pip it is part of %s); "
                           "repair it, or set CUDA_HOME to another toolkit",
-                          path, access(path, F_OK) == 0 ? "not executable" : "missing", package);
+                          path,
+                          !there                ? "missing"
+                          : S_ISDIR(st.st_mode) ? "a directory"
+                                                : "not executable",
+                          package);
     }
     free(path);
     return status;
@@ -205,23 +213,56 @@ bool dj__cuda_parse_version(const char *text, int *major, int *minor, const char
     return false;
 }
 
+/* The variable that may be why nvcc does not answer; NULL if none is set. */
+static const char *parts_suspect(const dj__env *env, const char **value)
+{
+    static const char *const names[] = {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        *value = dj__env_raw(env, names[i]);
+        if (*value != NULL && (*value)[0] != '\0') {
+            return names[i];
+        }
+    }
+    return NULL;
+}
+
+static dj_status parts_no_version(const dj__cc *nvcc, const char *text,
+                                  const dj__process_result *result, dj_error *err)
+{
+    const char *value = NULL;
+    const char *name = parts_suspect(nvcc->env, &value);
+    char how[64] = "";
+    if (result->signal != 0) {
+        (void)snprintf(how, sizeof how, "it was ended by signal %d, ", result->signal);
+    } else if (result->exit_code != 0) {
+        (void)snprintf(how, sizeof how, "it failed with exit code %d, ", result->exit_code);
+    }
+    text += strspn(text, "\r\n");
+    const size_t size = strcspn(text, "\r\n");
+    return dj__fail(err, DJ_INCOMPATIBLE,
+                    "failed to parse NVCC version (expected \"release X.Y\") of %s --version: %s%s"
+                    "%.*s%s%s%s%.200s",
+                    nvcc->program, how, size > 0 ? "it printed " : "it printed nothing",
+                    size > 200 ? 200 : (int)size, text, name != NULL ? "; it reads " : "",
+                    name != NULL ? name : "", name != NULL ? ", which is " : "",
+                    name != NULL ? value : "");
+}
+
 static dj_status parts_version(const dj__cc *nvcc, dj__strbuf *version, dj_error *err)
 {
     int major = 0;
     int minor = 0;
     const char *line = NULL;
+    dj__process_result result = {0};
     dj__strbuf output;
     dj__strbuf_init(&output, PARTS_OUTPUT_LIMIT * 2);
-    dj_status status = dj__tool_query(nvcc, "--version", NULL, NULL, &output, err);
+    dj_status status = dj__tool_run(nvcc, "--version", NULL, NULL, &output, &result, err);
     if (status != DJ_OK) {
         goto out;
     }
     const char *text = dj__strbuf_str(&output);
-    if (!dj__cuda_parse_version(text, &major, &minor, &line)) {
-        status = dj__fail(err, DJ_INCOMPATIBLE,
-                          "failed to parse NVCC version (expected \"release X.Y\") of %s: %s%.200s",
-                          nvcc->program, text[0] != '\0' ? "it printed " : "it failed or is silent",
-                          text);
+    if (result.exit_code != 0 || !dj__cuda_parse_version(text, &major, &minor, &line)) {
+        status = parts_no_version(nvcc, text, &result, err);
     } else if (major < PARTS_MAJOR || (major == PARTS_MAJOR && minor < PARTS_MINOR)) {
         status = dj__fail(err, DJ_INCOMPATIBLE,
                           "NVCC version must be at least %d.%d: %s is %d.%d; install a newer CUDA "

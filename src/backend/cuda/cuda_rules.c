@@ -1,247 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which flags nvcc may be given.
+ * Which flags nvcc may be given: what the options mean is in cuda_options.c and cuda_words.c, this
+ * file goes through lists of them and knows what nvcc's shell does to characters.
  *
  * What nvcc 13.0 does with a flag, seen in its command lines:
  *   - Definitions and directories (-D, -U, -I, -isystem, -include) go between double quotes. In
  *     definitions \" and \, are kept, " becomes \", and any other backslash is dropped or, when
- *     doubled, left so that it eats the closing quote. In directories nothing is escaped.
+ *     doubled, left so that it eats the closing quote. Directories are lists, cut at commas and
+ *     stripped of blanks around them; ' becomes \', which the shell leaves as it is, so that
+ *     another directory is searched; nothing else is escaped.
  *   - Everything else, above all -Xcompiler and -Xptxas, goes to the shell as it is.
  */
 #include "backend/cuda/cuda_flags.h"
+#include "backend/cuda/cuda_options.h"
 #include "base/error.h"
 #include <string.h>
-
-typedef enum rules_kind {
-    RULES_MACRO,     /* quoted; the value of a definition */
-    RULES_DIRECTORY, /* quoted; a directory or file */
-    RULES_RAW        /* not quoted */
-} rules_kind;
-
-typedef struct rules_quoted {
-    const char *name;
-    rules_kind kind;
-    bool joined; /* the value may follow without '=' */
-} rules_quoted;
-
-static const rules_quoted rules_quoted_options[] = {
-    {"-D", RULES_MACRO, true},
-    {"--define-macro", RULES_MACRO, false},
-    {"-U", RULES_DIRECTORY, true},
-    {"--undefine-macro", RULES_DIRECTORY, false},
-    {"-I", RULES_DIRECTORY, true},
-    {"--include-path", RULES_DIRECTORY, false},
-    {"-isystem", RULES_DIRECTORY, false},
-    {"--system-include", RULES_DIRECTORY, false},
-    {"-include", RULES_DIRECTORY, false},
-    {"--pre-include", RULES_DIRECTORY, false},
-};
-
-/* Options without a value, after which a definition may follow. After any other one that has no
- * '=' it might be that one's value, and then it is not quoted. */
-static const char *const rules_switches[] = {
-    "--use_fast_math",
-    "-use_fast_math",
-    "--expt-relaxed-constexpr",
-    "-expt-relaxed-constexpr",
-    "--expt-extended-lambda",
-    "-expt-extended-lambda",
-    "--extended-lambda",
-    "-extended-lambda",
-    "--generate-line-info",
-    "-lineinfo",
-    "--device-debug",
-    "-G",
-    "--debug",
-    "-g",
-    "--restrict",
-    "-restrict",
-    "--disable-warnings",
-    "-w",
-    "--resource-usage",
-    "-res-usage",
-    "--extra-device-vectorization",
-    "-extra-device-vectorization",
-    NULL,
-};
-
-/* ---- what changes the product, or hides from the key ---- */
-
-typedef struct rules_refused {
-    const char *why;
-    const char *const *names;
-} rules_refused;
-
-static const char *const rules_arch[] = {
-    "-arch",    "--gpu-architecture", "-gencode", "--generate-code", "-code", "--gpu-code",
-    "-arch-ls", "--list-gpu-arch",    "-code-ls", "--list-gpu-code", NULL,
-};
-static const char *const rules_output[] = {
-    "-o",
-    "--output-file",
-    "-odir",
-    "--output-directory",
-    "-keep",
-    "--keep",
-    "-save-temps",
-    "--save-temps",
-    "-keep-dir",
-    "--keep-dir",
-    "--objdir-as-tempdir",
-    "-objtemp",
-    NULL,
-};
-static const char *const rules_phase[] = {
-    "-c",
-    "--compile",
-    "-cubin",
-    "--cubin",
-    "-ptx",
-    "--ptx",
-    "-fatbin",
-    "--fatbin",
-    "-cuda",
-    "--cuda",
-    "-dc",
-    "--device-c",
-    "-dw",
-    "--device-w",
-    "-rdc",
-    "--relocatable-device-code",
-    "-dlink",
-    "--device-link",
-    "-dlto",
-    "--dlink-time-opt",
-    "-gen-opt-lto",
-    "--gen-opt-lto",
-    "-ltoir",
-    "--ltoir",
-    "-optix-ir",
-    "--optix-ir",
-    "-lib",
-    "--lib",
-    "-link",
-    "--link",
-    "-run",
-    "--run",
-    "-E",
-    "--preprocess",
-    "-M",
-    "--generate-dependencies",
-    "-MM",
-    "--generate-nonsystem-dependencies",
-    "-MD",
-    "--generate-dependencies-with-compile",
-    "-MMD",
-    "--generate-nonsystem-dependencies-with-compile",
-    "-MF",
-    "--dependency-output",
-    "-fdevice-syntax-only",
-    "--fdevice-syntax-only",
-    "-dryrun",
-    "--dryrun",
-    "-clean",
-    "--clean-targets",
-    "-h",
-    "--help",
-    "-V",
-    "--version",
-    NULL,
-};
-static const char *const rules_files[] = {
-    "-optf", "--options-file", "-qpp-config", "--qpp-config", NULL,
-};
-static const char *const rules_host[] = {"-ccbin", "--compiler-bindir", NULL};
-
-static const rules_refused rules_table[] = {
-    {"the architecture is set by the option arch", rules_arch},
-    {"where results go is decided by the library", rules_output},
-    {"it changes what nvcc produces, which must be one cubin", rules_phase},
-    {"files of flags are not part of the key; give the flags themselves", rules_files},
-    {"the host compiler is part of the toolchain's identity; set NVCC_CCBIN instead", rules_host},
-};
-
-/* A flag as the tables are searched for it. */
-typedef struct rules_flag {
-    const char *text;
-    size_t size;
-    size_t name_size; /* up to the first '=' */
-    char second;      /* of the name; NUL where it has no such character */
-    char third;
-} rules_flag;
-
-static rules_flag rules_split(const char *text)
-{
-    const size_t size = strlen(text);
-    const char *equal = memchr(text, '=', size);
-    const size_t name_size = equal != NULL ? (size_t)(equal - text) : size;
-    return (rules_flag){
-        .text = text,
-        .size = size,
-        .name_size = name_size,
-        .second = name_size > 1 ? text[1] : '\0',
-        .third = name_size > 2 ? text[2] : '\0',
-    };
-}
-
-/* The tables are searched for every flag of every request, hence the look at two characters first.
- * Each name has a second one. */
-static inline bool rules_is_option(const rules_flag *flag, const char *name)
-{
-    return name[1] == flag->second && name[2] == flag->third &&
-           strncmp(flag->text, name, flag->name_size) == 0 && name[flag->name_size] == '\0';
-}
-
-static bool rules_is_any(const rules_flag *flag, const char *const *names)
-{
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (rules_is_option(flag, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* "=native" as a whole word. */
 static bool rules_is_native(const char *text)
 {
     for (const char *at = strstr(text, "=native"); at != NULL; at = strstr(at + 1, "=native")) {
         const char after = at[strlen("=native")];
-        if (after == '\0' || strchr("+, \t", after) != NULL) {
+        if (after == '\0' || strchr("+, \t\"", after) != NULL) {
             return true;
         }
     }
     return false;
-}
-
-/* Why the flag is refused whatever its characters are; NULL if it is not. */
-static const char *rules_meaning(const rules_flag *flag, bool host_allowed)
-{
-    for (size_t i = 0; i < sizeof rules_table / sizeof rules_table[0]; i++) {
-        const bool skipped = host_allowed && rules_table[i].names == rules_host;
-        if (!skipped && rules_is_any(flag, rules_table[i].names)) {
-            return rules_table[i].why;
-        }
-    }
-    return NULL;
-}
-
-/* Why a value that goes to another tool, or the flag as a whole, hides something. */
-static const char *rules_hidden(const rules_flag *flag)
-{
-    const char *text = flag->text;
-    const bool has_equal = flag->name_size < flag->size;
-    if (has_equal && rules_is_native(text)) {
-        return "native means another processor on every machine, so its binaries cannot be shared";
-    }
-    const bool has_file = memchr(text, '@', flag->size) != NULL &&
-                          (text[0] == '@' || strstr(text, "=@") != NULL ||
-                           strstr(text, ",@") != NULL || strstr(text, " @") != NULL);
-    if (has_file || (has_equal && strstr(text, "-specs=") != NULL) ||
-        strstr(text, "--options-file") != NULL) {
-        return "files of flags are not part of the key; give the flags themselves";
-    }
-    return NULL;
 }
 
 /* ---- what the shell would make of it ---- */
@@ -267,10 +51,21 @@ static const char *rules_macro_fault(const char *text)
 
 static const char *rules_directory_fault(const char *text)
 {
-    return text[strcspn(text, "`$\\\"")] != '\0'
-               ? "nvcc hands paths to a shell between double quotes, where `, $, \\ and \" do not "
-                 "stand for themselves"
-               : NULL;
+    if (text[strcspn(text, "`$\\\"'")] != '\0') {
+        return "nvcc hands paths to a shell between double quotes, and there `, $, \\, ' and \" do "
+               "not come through as they are; use include_dirs (-I of the command), which take "
+               "any path";
+    }
+    for (const char *at = text; *at != '\0';) {
+        const size_t size = strcspn(at, ",");
+        if (size > 0 &&
+            (strchr(" \t\n\r\v\f", at[0]) != NULL || strchr(" \t\n\r\v\f", at[size - 1]) != NULL)) {
+            return "nvcc drops blanks at the ends of paths, so another one would be meant; use "
+                   "include_dirs (-I of the command), which take any path";
+        }
+        at += size + (at[size] == ',');
+    }
+    return NULL;
 }
 
 static const char *rules_raw_fault(const char *text)
@@ -289,128 +84,227 @@ static const char *rules_raw_fault(const char *text)
                          : NULL;
 }
 
-static const char *rules_shell_fault(const char *text, rules_kind kind)
+static const char *rules_shell_fault(const char *text, dj__cuda_value kind)
 {
     switch (kind) {
-    case RULES_MACRO:
+    case DJ__CUDA_MACRO:
         return rules_macro_fault(text);
-    case RULES_DIRECTORY:
+    case DJ__CUDA_PATH:
         return rules_directory_fault(text);
-    case RULES_RAW:
-        break;
+    default:
+        return rules_raw_fault(text);
     }
-    return rules_raw_fault(text);
+}
+
+/* ---- what it means ---- */
+
+typedef struct rules_context {
+    const char *origin; /* whose flags these are */
+    const char *loud;   /* the check that reads ptxas's warnings; NULL: none */
+    bool meaning;       /* else only what the shell would make of them */
+    bool host_allowed;  /* -ccbin */
+    bool forwards;      /* what nvcc does not know goes to the host compiler */
+} rules_context;
+
+static dj_status rules_refuse(const rules_context *context, const char *flag, const char *why,
+                              dj_error *err)
+{
+    return dj__fail(err, DJ_INVALID_ARGUMENT, "%s: compiler flag %s: %s", context->origin,
+                    flag[0] != '\0' ? flag : "\"\"", why);
+}
+
+/* Refuses the flag for an effect that its context does not allow. */
+static dj_status rules_refuse_effect(const rules_context *context, const char *flag,
+                                     dj__cuda_effect effect, dj_error *err)
+{
+    if (effect == DJ__CUDA_ALLOWED || (effect == DJ__CUDA_SETS_HOST && context->host_allowed)) {
+        return DJ_OK;
+    }
+    if (effect != DJ__CUDA_SILENCES) {
+        return rules_refuse(context, flag, dj__cuda_effect_text(effect), err);
+    }
+    return context->loud == NULL
+               ? DJ_OK
+               : dj__fail(err, DJ_INVALID_ARGUMENT,
+                          "%s: compiler flag %s: %s, but %s works by ptxas's warnings; leave one "
+                          "of the two out",
+                          context->origin, flag, dj__cuda_effect_text(effect), context->loud);
+}
+
+/* Words are separated by blanks for the shell, by commas for nvcc, and quotes vanish. */
+static dj_status rules_check_tool(const rules_context *context, dj__cuda_value tool,
+                                  const char *flag, const char *value, dj_error *err)
+{
+    static const char separators[] = " \t\n\r\v\f,\"";
+    dj_status status = DJ_OK;
+    for (const char *at = value; *at != '\0' && status == DJ_OK;) {
+        at += strspn(at, separators);
+        const size_t size = strcspn(at, separators);
+        status = size > 0
+                     ? rules_refuse_effect(context, flag, dj__cuda_word_effect(tool, at, size), err)
+                     : DJ_OK;
+        at += size;
+    }
+    if (status == DJ_OK && rules_is_native(value)) {
+        status = rules_refuse(
+            context, flag,
+            "native means another processor on every machine, so its binaries cannot be shared",
+            err);
+    }
+    return status;
+}
+
+static bool rules_is_words(dj__cuda_value kind)
+{
+    return kind >= DJ__CUDA_HOST_WORDS;
+}
+
+/* An option that no table has. nvcc knows it, refuses it, or passes it on. */
+static dj_status rules_check_unknown(const rules_context *context, const char *flag, dj_error *err)
+{
+    const dj__cuda_effect effect = dj__cuda_word_effect(DJ__CUDA_HOST_WORDS, flag, strlen(flag));
+    const bool hides =
+        effect == DJ__CUDA_OTHER_PARTS || effect == DJ__CUDA_RUNS || effect == DJ__CUDA_READS_FLAGS;
+    if (strchr(flag, '=') != NULL && rules_is_native(flag)) {
+        return rules_check_tool(context, DJ__CUDA_OTHER_WORDS, flag, flag, err);
+    }
+    return hides || context->forwards ? rules_refuse_effect(context, flag, effect, err) : DJ_OK;
+}
+
+/* What stands where nvcc would look for an option. */
+static dj_status rules_check_place(const rules_context *context, const char *flag,
+                                   bool may_be_value, dj_error *err)
+{
+    const char *why = NULL;
+    if (flag[0] == '\0') {
+        why = "it is empty, which nvcc takes for the name of a file";
+    } else if (flag[0] == '@') {
+        why = dj__cuda_effect_text(DJ__CUDA_READS_FLAGS);
+    } else if (strchr(" \t\n\r\v\f", flag[0]) != NULL) {
+        why = "it begins with a blank, so nvcc takes it for the name of a file";
+    } else if ((flag[0] != '-' || flag[1] == '\0') && !may_be_value) {
+        why = "it is the value of no option, so nvcc would take it for another source";
+    }
+    return why != NULL ? rules_refuse(context, flag, why, err) : DJ_OK;
 }
 
 /* ---- one after the other ---- */
 
 /* What the flag before means for the one that follows. */
 typedef struct rules_state {
-    bool takes_value; /* it certainly has the next one as its value */
-    bool may_take;    /* it may have */
-    rules_kind kind;  /* of that value */
+    const dj__cuda_option *takes; /* its value comes next */
+    bool may_take;                /* an unknown one may have one */
 } rules_state;
 
-/* The quoted option at the start of the flag; NULL if it is none. */
-static const rules_quoted *rules_find_quoted(const rules_flag *flag)
+static dj_status rules_check_meaning(const rules_context *context, const rules_state *state,
+                                     const char *flag, const dj__cuda_option *option,
+                                     const char *value, dj_error *err)
 {
-    for (size_t i = 0; i < sizeof rules_quoted_options / sizeof rules_quoted_options[0]; i++) {
-        const rules_quoted *option = &rules_quoted_options[i];
-        if (rules_is_option(flag, option->name) ||
-            (option->joined && flag->second == option->name[1] &&
-             strncmp(flag->text, option->name, strlen(option->name)) == 0)) {
-            return option;
+    dj_status status = DJ_OK;
+    if (state->takes == NULL) {
+        status = rules_check_place(context, flag, state->may_take, err);
+        if (status == DJ_OK && option != NULL) {
+            status = rules_refuse_effect(context, flag, option->effect, err);
+        } else if (status == DJ_OK) {
+            status = rules_check_unknown(context, flag, err);
         }
     }
-    return NULL;
-}
-
-/* -Xcompiler, --compiler-options and their kind. */
-static bool rules_is_passing(const rules_flag *flag)
-{
-    return strncmp(flag->text, "-X", 2) == 0 || strncmp(flag->text, "--X", 3) == 0 ||
-           (flag->size > 8 && strcmp(flag->text + flag->size - 8, "-options") == 0);
-}
-
-static rules_state rules_after(const rules_flag *flag, const rules_quoted *quoted)
-{
-    rules_state state = {.kind = RULES_RAW};
-    if (quoted != NULL) {
-        state.takes_value = strcmp(flag->text, quoted->name) == 0;
-        state.kind = quoted->kind;
-    } else if (flag->text[0] == '-' && flag->name_size == flag->size) {
-        state.takes_value = rules_is_passing(flag);
-        state.may_take = !rules_is_any(flag, rules_switches) && strncmp(flag->text, "-O", 2) != 0;
+    if (status == DJ_OK && option != NULL && value != NULL && rules_is_words(option->value)) {
+        status = rules_check_tool(context, option->value, flag, value, err);
     }
-    return state;
-}
-
-enum { RULES_MEANING = 1, RULES_HOST_ALLOWED = 2 };
-
-static dj_status rules_check(const char *origin, const char *const *flags, size_t count,
-                             unsigned checks, dj_error *err)
-{
-    rules_state state = {.kind = RULES_RAW};
-    for (size_t i = 0; i < count; i++) {
-        const rules_flag flag = rules_split(flags[i]);
-        const rules_quoted *quoted = state.takes_value ? NULL : rules_find_quoted(&flag);
-        const char *fault = NULL;
-        rules_kind kind = RULES_RAW;
-        if (state.takes_value) {
-            kind = state.kind;
-        } else if (quoted != NULL && !state.may_take) {
-            kind = quoted->kind;
-        }
-        if (!state.takes_value && (checks & RULES_MEANING) != 0) {
-            fault = rules_meaning(&flag, (checks & RULES_HOST_ALLOWED) != 0);
-        }
-        if (fault == NULL && kind == RULES_RAW) {
-            fault = rules_hidden(&flag);
-        }
-        if (fault == NULL) {
-            fault = rules_shell_fault(flag.text, kind);
-        }
-        if (fault != NULL) {
-            return dj__fail(err, DJ_INVALID_ARGUMENT, "%s: compiler flag %s: %s", origin, flag.text,
-                            fault);
-        }
-        state = state.takes_value ? (rules_state){.kind = RULES_RAW} : rules_after(&flag, quoted);
+    if (status == DJ_OK && value != NULL && value[0] == '\0' && option != NULL &&
+        option->value == DJ__CUDA_PATH) {
+        status = rules_refuse(context, flag, "it names nothing", err);
     }
-    return DJ_OK;
+    return status;
 }
 
-dj_status dj__cuda_check_flags(const char *origin, const char *const *flags, size_t count,
-                               dj_error *err)
+/* The option of a flag, or the one whose value it is; and the value. */
+static const dj__cuda_option *rules_take(rules_state *state, const char *flag, const char **value)
 {
-    return rules_check(origin, flags, count, RULES_MEANING, err);
-}
-
-dj_status dj__cuda_check_shell(const char *const *flags, size_t count, dj_error *err)
-{
-    return rules_check("flags", flags, count, 0, err);
-}
-
-/* True if the flag of this index is the value of the one before it. */
-static bool rules_is_value(const char *const *flags, size_t index)
-{
-    bool is_value = false;
-    for (size_t i = 0; i < index; i++) {
-        const rules_flag flag = rules_split(flags[i]);
-        is_value = !is_value && rules_after(&flag, rules_find_quoted(&flag)).takes_value;
+    const dj__cuda_option *option = state->takes;
+    if (option != NULL) {
+        *value = flag;
+        *state = (rules_state){0};
+        return option;
     }
-    return is_value;
+    option = dj__cuda_find_option(flag, value);
+    *state = (rules_state){
+        .takes = option != NULL && option->value != DJ__CUDA_NONE && *value == NULL ? option : NULL,
+        .may_take =
+            option == NULL && flag[0] == '-' && flag[1] != '\0' && strchr(flag, '=') == NULL,
+    };
+    return option;
+}
+
+static dj_status rules_check(const rules_context *context, const char *const *flags, size_t count,
+                             dj_error *err)
+{
+    rules_state state = {0};
+    dj_status status = DJ_OK;
+    for (size_t i = 0; i < count && status == DJ_OK; i++) {
+        const rules_state before = state;
+        const char *value = NULL;
+        const dj__cuda_option *option = rules_take(&state, flags[i], &value);
+        if (context->meaning) {
+            status = rules_check_meaning(context, &before, flags[i], option, value, err);
+        }
+        if (status == DJ_OK) {
+            /* After an unknown option it may be that one's value, which nvcc does not quote. */
+            const bool quoted = option != NULL && value != NULL && !before.may_take;
+            const char *why = quoted ? rules_shell_fault(value, option->value)
+                                     : rules_shell_fault(flags[i], DJ__CUDA_TEXT);
+            status = why != NULL ? rules_refuse(context, flags[i], why, err) : DJ_OK;
+        }
+    }
+    if (status == DJ_OK && context->meaning && state.takes != NULL) {
+        status = rules_refuse(context, flags[count - 1],
+                              "its value is missing, so nvcc would take what follows for it", err);
+    }
+    return status;
 }
 
 /* True if one of the options is among the flags, and not as another one's value. */
 static bool rules_have(const char *const *flags, size_t count, const char *const *names)
 {
+    rules_state state = {0};
     for (size_t i = 0; i < count; i++) {
-        const rules_flag flag = rules_split(flags[i]);
-        if (rules_is_any(&flag, names) && !rules_is_value(flags, i)) {
-            return true;
+        const bool is_value = state.takes != NULL;
+        const char *value = NULL;
+        const dj__cuda_option *option = rules_take(&state, flags[i], &value);
+        for (size_t k = 0; names[k] != NULL && option != NULL && !is_value; k++) {
+            if (strcmp(option->name, names[k]) == 0) {
+                return true;
+            }
         }
     }
     return false;
+}
+
+static bool rules_forward(const char *const *flags, size_t count)
+{
+    static const char *const names[] = {"-forward-unknown-to-host-compiler",
+                                        "--forward-unknown-to-host-compiler",
+                                        "-forward-unknown-opts", "--forward-unknown-opts", NULL};
+    return rules_have(flags, count, names);
+}
+
+dj_status dj__cuda_check_flags(const char *origin, const char *const *flags, size_t count,
+                               const char *loud, dj_error *err)
+{
+    const rules_context context = {
+        .origin = origin,
+        .loud = loud,
+        .meaning = true,
+        .forwards = rules_forward(flags, count),
+    };
+    return rules_check(&context, flags, count, err);
+}
+
+dj_status dj__cuda_check_shell(const char *const *flags, size_t count, dj_error *err)
+{
+    const rules_context context = {.origin = "flags"};
+    return rules_check(&context, flags, count, err);
 }
 
 bool dj__cuda_flags_have_standard(const char *const *flags, size_t count)
@@ -426,10 +320,24 @@ bool dj__cuda_flags_have_lines(const char *const *flags, size_t count)
     return rules_have(flags, count, names);
 }
 
+size_t dj__cuda_flags_size(const char *const *flags, size_t count)
+{
+    enum { AROUND = 4 }; /* a blank, and quotes */
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (const char *at = flags[i]; *at != '\0'; at++) {
+            size += *at == '"' ? 2 : 1;
+        }
+        size += AROUND;
+    }
+    return size;
+}
+
 /* ---- the environment ---- */
 
 /* nvcc cuts these at blanks and adds the words to its own arguments. */
-static dj_status rules_check_words(const char *name, const char *text, dj_error *err)
+static dj_status rules_check_words(const char *name, const char *text, const char *loud,
+                                   dj_error *err)
 {
     dj__strlist words;
     if (text[strcspn(text, "\n\r\v\f'\"")] != '\0') {
@@ -449,23 +357,58 @@ static dj_status rules_check_words(const char *name, const char *text, dj_error 
     }
     dj_status status = dj__strlist_ok(&words, err);
     if (status == DJ_OK) {
-        status = rules_check(name, dj__strlist_items(&words), words.count,
-                             RULES_MEANING | RULES_HOST_ALLOWED, err);
+        const rules_context context = {
+            .origin = name,
+            .loud = loud,
+            .meaning = true,
+            .host_allowed = true,
+            .forwards = rules_forward(dj__strlist_items(&words), words.count),
+        };
+        status = rules_check(&context, dj__strlist_items(&words), words.count, err);
     }
     if (status == DJ_OK && dj__cuda_flags_have_lines(dj__strlist_items(&words), words.count)) {
-        status = dj__fail(err, DJ_INVALID_ARGUMENT,
-                          "%s: %s: line and debug information from there would name a source that "
-                          "is not kept; use with_line_info or debug_info (JIT_WITH_LINEINFO, "
-                          "JIT_KERNEL_DEBUG_INFO)",
-                          name, text);
+        status = dj__fail(err, DJ_INVALID_ARGUMENT, "%s: %s: %s", name, text,
+                          dj__cuda_effect_text(DJ__CUDA_NAMES_LINES));
     }
     dj__strlist_fini(&words);
     return status;
 }
 
-/* nvcc puts these into its command lines as they are: words, or words between double quotes. */
-static dj_status rules_check_text(const char *name, const char *text, dj_error *err)
+/* Cuts the text as the shell does: at blanks outside of quotes, which vanish. */
+static dj_status rules_check_pieces(const rules_context *context, dj__cuda_value tool,
+                                    const char *text, dj_error *err)
 {
+    dj__strbuf word;
+    dj__strbuf_init(&word, strlen(text) + 1);
+    dj_status status = DJ_OK;
+    bool quoted = false;
+    for (const char *at = text; status == DJ_OK; at++) {
+        const bool ends = *at == '\0' || (!quoted && (*at == ' ' || *at == '\t'));
+        quoted = *at == '"' ? !quoted : quoted;
+        if (!ends && *at != '"') {
+            dj__strbuf_append(&word, at, 1);
+        } else if (ends) {
+            status = dj__strbuf_ok(&word, err);
+            if (status == DJ_OK) {
+                const char *flag = dj__strbuf_str(&word);
+                status = rules_refuse_effect(context, flag,
+                                             dj__cuda_word_effect(tool, flag, word.size), err);
+            }
+            dj__strbuf_clear(&word);
+        }
+        if (*at == '\0') {
+            break;
+        }
+    }
+    dj__strbuf_fini(&word);
+    return status;
+}
+
+/* nvcc puts these into its command lines as they are: words, or words between double quotes. */
+static dj_status rules_check_text(const char *name, const char *text, dj__cuda_value tool,
+                                  const char *loud, dj_error *err)
+{
+    const rules_context context = {.origin = name, .loud = loud, .meaning = true};
     size_t quotes = 0;
     for (const char *at = text; *at != '\0'; at++) {
         quotes += *at == '"';
@@ -476,7 +419,7 @@ static dj_status rules_check_text(const char *name, const char *text, dj_error *
                         "of `$;&|<>()'\\*?[]{}~# and line breaks",
                         name, text);
     }
-    return DJ_OK;
+    return rules_check_pieces(&context, tool, text, err);
 }
 
 /* The value of `name` in a list of NAME=value; NULL if it is not there. */
@@ -491,21 +434,38 @@ static const char *rules_value(const dj__strlist *env, const char *name)
     return NULL;
 }
 
-dj_status dj__cuda_check_env(const dj__strlist *env, dj_error *err)
+dj_status dj__cuda_check_env(const dj__strlist *env, const char *loud, dj_error *err)
 {
     static const char *const words[] = {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"};
-    static const char *const texts[] = {
-        "INCLUDES",   "SYSTEM_INCLUDES", "LIBRARIES",   "CUDAFE_FLAGS", "PTXAS_FLAGS",
-        "NVVM_FLAGS", "OCG_FLAGS",       "LLVMC_FLAGS", "NVLINK_FLAGS", "NVASM_FLAGS",
+    static const struct {
+        const char *name;
+        dj__cuda_value tool; /* whose command line it goes to */
+    } texts[] = {
+        {"INCLUDES", DJ__CUDA_HOST_WORDS},     {"SYSTEM_INCLUDES", DJ__CUDA_HOST_WORDS},
+        {"CUDAFE_FLAGS", DJ__CUDA_CICC_WORDS}, {"NVVM_FLAGS", DJ__CUDA_CICC_WORDS},
+        {"LLVMC_FLAGS", DJ__CUDA_CICC_WORDS},  {"PTXAS_FLAGS", DJ__CUDA_PTXAS_WORDS},
+        {"OCG_FLAGS", DJ__CUDA_PTXAS_WORDS},   {"NVLINK_FLAGS", DJ__CUDA_OTHER_WORDS},
+        {"NVASM_FLAGS", DJ__CUDA_OTHER_WORDS}, {"LIBRARIES", DJ__CUDA_OTHER_WORDS},
     };
+    enum { LIMIT = 8 * 1024 };
     dj_status status = DJ_OK;
+    size_t size = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0] && status == DJ_OK; i++) {
         const char *value = rules_value(env, words[i]);
-        status = value != NULL ? rules_check_words(words[i], value, err) : DJ_OK;
+        status = value != NULL ? rules_check_words(words[i], value, loud, err) : DJ_OK;
+        size += value != NULL ? dj__cuda_flags_size(&value, 1) : 0;
     }
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == DJ_OK; i++) {
-        const char *value = rules_value(env, texts[i]);
-        status = value != NULL ? rules_check_text(texts[i], value, err) : DJ_OK;
+        const char *value = rules_value(env, texts[i].name);
+        status = value != NULL ? rules_check_text(texts[i].name, value, texts[i].tool, loud, err)
+                               : DJ_OK;
+        size += value != NULL ? strlen(value) : 0;
+    }
+    if (status == DJ_OK && size > LIMIT) {
+        status = dj__fail(err, DJ_INVALID_ARGUMENT,
+                          "the flags in NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, INCLUDES and the "
+                          "others that nvcc reads are %zu bytes; they may be %d",
+                          size, LIMIT);
     }
     return status;
 }

@@ -40,13 +40,17 @@ static dj_status toolkit_not_executable(const dj__env *env, const char *path, co
                                         dj_error *err)
 {
     char setting[256];
+    struct stat st;
+    const char *advice = "; make it an executable file (chmod +x), or";
     dj__env_name(env, "JIT_NVCC_COMPILER", setting);
+    if (stat(path, &st) != 0) {
+        advice = ": there is no such file;";
+    } else if (S_ISDIR(st.st_mode)) {
+        advice = ": it is a directory; name the program in it (of a toolkit bin/nvcc), or";
+    }
     return dj__fail(err, DJ_UNAVAILABLE,
                     "NVCC compiler is not executable: %s (from %s)%s set %s to another nvcc", path,
-                    source,
-                    access(path, F_OK) == 0 ? "; make it an executable file (chmod +x), or"
-                                            : ": there is no such file;",
-                    setting);
+                    source, advice, setting);
 }
 
 /* Takes the path, checks that it can be executed, and keeps it absolute and normalised. */
@@ -256,6 +260,24 @@ static char *toolkit_flagged_host(const char *flags)
         at += size;
     }
     return found;
+}
+
+bool dj__cuda_host_is_clang(const dj__env *env)
+{
+    static const char *const variables[] = {"NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"};
+    struct stat st;
+    char *flagged = NULL;
+    for (size_t i = 0; i < 2 && flagged == NULL; i++) {
+        flagged = toolkit_flagged_host(dj__env_raw(env, variables[i]));
+    }
+    const char *value = flagged != NULL ? flagged : dj__env_raw(env, "NVCC_CCBIN");
+    const char *slash = value != NULL ? strrchr(value, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : value;
+    /* A directory means the gcc in it. */
+    const bool clang = name != NULL && strncmp(name, "clang", 5) == 0 &&
+                       (slash == NULL || stat(value, &st) != 0 || !S_ISDIR(st.st_mode));
+    free(flagged);
+    return clang;
 }
 
 /* Takes the path. */

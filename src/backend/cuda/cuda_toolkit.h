@@ -25,6 +25,10 @@ typedef struct dj__cuda_toolkit {
 dj_status dj__cuda_toolkit_find(const dj__env *env, dj__cuda_toolkit *out, dj_error *err);
 void dj__cuda_toolkit_fini(dj__cuda_toolkit *toolkit);
 
+/* True if a setting names the host compiler as clang does. Keys depend on it, so nothing is run and
+ * PATH is not looked at: a clang by another name, cc or a wrapper, is not known. */
+bool dj__cuda_host_is_clang(const dj__env *env);
+
 /* A program of the toolkit beside nvcc, else on PATH; NULL if there is none. */
 char *dj__cuda_toolkit_program(const dj__env *env, const dj__cuda_toolkit *toolkit,
                                const char *name);

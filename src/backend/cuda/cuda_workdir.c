@@ -3,8 +3,9 @@
  * Makes and removes the directory that nvcc works in.
  *
  * With line or debug information the source gets a #line in front that names where it is kept,
- * and include directories are named /proc/self/cwd/...: nvcc makes relative names absolute, and
- * the directory's own name, which is another one each time, would get into the binary.
+ * and include directories and the toolkit are named /proc/self/cwd/...: nvcc makes relative names
+ * absolute, and the directory's own name, which is another one each time, would get into the
+ * binary; so would the toolkit's path, which no key has.
  */
 #include "backend/cuda/cuda_workdir.h"
 #include "backend/tool_env.h"
@@ -170,23 +171,27 @@ static dj_status workdir_put_includes(dj__cuda_workdir *workdir, const dj_compil
 }
 
 /* nvcc finds its parts beside the name it is called by, so the directory above its own is linked.
- * What does not lie in a toolkit's way is a script, for which its own name will do. */
-static dj_status workdir_put_nvcc(dj__cuda_workdir *workdir, const char *nvcc, dj_error *err)
+ * What does not lie in a toolkit's way is a script, for which its own name will do. With line or
+ * debug information the toolkit is linked wherever it lies. */
+static dj_status workdir_put_nvcc(dj__cuda_workdir *workdir, const char *nvcc, bool named,
+                                  dj_error *err)
 {
     static const char tail[] = "/bin/nvcc";
     const size_t size = strlen(nvcc);
-    if (workdir_is_plain_program(nvcc)) {
+    const bool in_toolkit = size > sizeof tail && strcmp(nvcc + size - sizeof tail + 1, tail) == 0;
+    const bool self = in_toolkit && access(WORKDIR_SELF, X_OK) == 0;
+    if (workdir_is_plain_program(nvcc) && !(named && self)) {
         workdir->nvcc = strdup(nvcc);
         return workdir->nvcc != NULL ? DJ_OK : dj__fail_memory(err);
     }
-    const bool in_toolkit = size > sizeof tail && strcmp(nvcc + size - sizeof tail + 1, tail) == 0;
     char *target = in_toolkit ? strndup(nvcc, size - sizeof tail + 1) : strdup(nvcc);
     const char *name = in_toolkit ? "toolkit" : "nvcc";
     dj_status status =
         target != NULL ? workdir_link(workdir, target, name, err) : dj__fail_memory(err);
     free(target);
     if (status == DJ_OK) {
-        workdir->nvcc = dj__format("%s/%s%s", workdir->path, name, in_toolkit ? tail : "");
+        workdir->nvcc = dj__format("%s/%s%s", self ? WORKDIR_SELF : workdir->path, name,
+                                   in_toolkit ? tail : "");
         status = workdir->nvcc != NULL ? DJ_OK : dj__fail_memory(err);
     }
     return status;
@@ -260,7 +265,7 @@ dj_status dj__cuda_workdir_open(const dj__env *env, const char *const *keyed,
         status = workdir_put_includes(out, job, err);
     }
     if (status == DJ_OK) {
-        status = workdir_put_nvcc(out, toolkit->nvcc, err);
+        status = workdir_put_nvcc(out, toolkit->nvcc, job->debug_dir != NULL, err);
     }
     if (status == DJ_OK && !toolkit->host_in_flags) {
         status = workdir_put_host(out, toolkit->host, err);

@@ -395,6 +395,66 @@ static void test_nvcc_odd_toolkit(void **state)
     cuda_fixture_fini(&fixture);
 }
 
+/* The bytes of a build with a toolkit, and line information, that lies at `home`. */
+static char *test_nvcc_build_at(const char *name, size_t *size)
+{
+    cuda_fixture fixture;
+    char nvcc[512];
+    const char *const none[] = {NULL};
+    cuda_fixture_real_nvcc(nvcc);
+    *strrchr(nvcc, '/') = '\0';
+    *strrchr(nvcc, '/') = '\0';
+    cuda_fixture_init(&fixture, "job", none);
+    char *home = dj__path_join(fixture.base, name);
+    assert_non_null(home);
+    assert_int_equal(symlink(nvcc, home), 0);
+    char *variable = dj__format("CUDA_HOME=%s", home);
+    const char *const variables[] = {"PATH=/usr/bin:/bin", variable, NULL};
+    cuda_fixture_set_env(&fixture, variables);
+    fixture.debug_dir = "/kept/0123";
+    fixture.cuda.with_line_info = DJ_ON;
+    /* A header of the toolkit's, with code of its own. */
+    test_nvcc_good(&fixture, "#include <cuda_fp8.h>\n"
+                             "extern \"C\" __global__ void k(__nv_fp8_e4m3 *p, float x)\n"
+                             "{ *p = __nv_fp8_e4m3(x + float(*p)); }\n");
+    char *cubin = cuda_fixture_read(&fixture, "kernel.cubin", size);
+    assert_false(test_nvcc_contains(cubin, *size, fixture.base));
+    assert_false(test_nvcc_contains(cubin, *size, "/usr/local/cuda"));
+    assert_true(test_nvcc_contains(cubin, *size, "cuda_fp8.hpp"));
+    free(variable);
+    free(home);
+    cuda_fixture_fini(&fixture);
+    return cubin;
+}
+
+/* Its path is not in the key, so it is not in the binary. */
+static void test_nvcc_same_toolkit(void **state)
+{
+    (void)state;
+    size_t first_size = 0;
+    size_t second_size = 0;
+    char *first = test_nvcc_build_at("plain", &first_size);
+    char *second = test_nvcc_build_at("some where else, it's odd", &second_size);
+    assert_int_equal(first_size, second_size);
+    assert_memory_equal(first, second, first_size);
+    free(first);
+    free(second);
+}
+
+/* What ptxas makes is what was asked for, with each kind of suffix. */
+static void test_nvcc_archs(void **state)
+{
+    (void)state;
+    static const char *const archs[] = {"80", "90", "90a", "100", "100a", "100f", "103f", "120f"};
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        cuda_fixture fixture;
+        test_nvcc_setup(&fixture, "job", NULL);
+        fixture.options.arch = archs[i];
+        test_nvcc_good(&fixture, "extern \"C\" __global__ void k(int *p) { *p = 1; }\n");
+        cuda_fixture_fini(&fixture);
+    }
+}
+
 /* Definitions arrive as they were given. */
 static void test_nvcc_definitions(void **state)
 {
@@ -457,6 +517,7 @@ int main(void)
         cmocka_unit_test(test_nvcc_same),         cmocka_unit_test(test_nvcc_odd_debug_dir),
         cmocka_unit_test(test_nvcc_line_numbers), cmocka_unit_test(test_nvcc_odd_dir),
         cmocka_unit_test(test_nvcc_odd_tmpdir),   cmocka_unit_test(test_nvcc_odd_toolkit),
+        cmocka_unit_test(test_nvcc_same_toolkit), cmocka_unit_test(test_nvcc_archs),
         cmocka_unit_test(test_nvcc_definitions),  cmocka_unit_test(test_nvcc_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* nvcc's flags: their order, the values that are refused, and what may not reach a shell. */
 #include "cuda_fixture.h"
 
+#include "backend/cuda/cuda_options.h"
+
 static void test_cuda_flags_setup(cuda_fixture *fixture)
 {
     const char *const variables[] = {"PATH=/usr/bin:/bin", NULL};
@@ -207,7 +209,7 @@ static dj_status test_cuda_flags_check(const char *first, const char *second, dj
 {
     const char *const flags[] = {first, second};
     memset(err, 0, sizeof *err);
-    return dj__cuda_check_flags("flags", flags, second != NULL ? 2 : 1, err);
+    return dj__cuda_check_flags("flags", flags, second != NULL ? 2 : 1, NULL, err);
 }
 
 static void test_cuda_flags_meaning(void **state)
@@ -232,8 +234,8 @@ static void test_cuda_flags_meaning(void **state)
         {"-ccbin=clang", NULL, "set NVCC_CCBIN"},
         {"-Xcompiler=-march=native", NULL, "another processor"},
         {"--compiler-options", "-march=native,-O2", "another processor"},
-        {"-", "-o", "decided by the library"},
-        {"", "-o=x", "decided by the library"},
+        {"-g", "-o", "decided by the library"},
+        {"-o=x", NULL, "decided by the library"},
         {"-dlto", NULL, "one cubin"},
         {"-M", NULL, "one cubin"},
     };
@@ -256,7 +258,6 @@ static void test_cuda_flags_meaning(void **state)
         {"-I", "dir"},
         {"-maxrregcount=64", NULL},
         {"-Ofc=max", NULL},
-        {"", "-"},
         {"-=o", "-outdir"}, /* as far as they go, they are like some that are refused */
         {"-archx", "-ar"},
         {"--opt", "--keepx=1"},
@@ -266,6 +267,229 @@ static void test_cuda_flags_meaning(void **state)
         if (test_cuda_flags_check(good[i][0], good[i][1], &err) != DJ_OK) {
             fail_msg("%s", err.message);
         }
+    }
+}
+
+/* The search finds each name, and nothing by a part of one. */
+static void test_cuda_flags_table(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const dj__cuda_option *table = dj__cuda_options(&count);
+    assert_true(count > 300);
+    for (size_t i = 0; i < count; i++) {
+        char flag[128];
+        const char *value = "";
+        assert_true(i == 0 || strcmp(table[i - 1].name, table[i].name) < 0);
+        assert_ptr_equal(dj__cuda_find_option(table[i].name, &value), &table[i]);
+        assert_null(value);
+        (void)snprintf(flag, sizeof flag, "%s=a=b", table[i].name);
+        assert_ptr_equal(dj__cuda_find_option(flag, &value), &table[i]);
+        assert_string_equal(value, "a=b");
+    }
+    const char *value = NULL;
+    assert_null(dj__cuda_find_option("--disable-w", &value));
+    assert_null(dj__cuda_find_option("-disable-warnings", &value));
+    assert_null(dj__cuda_find_option("--w", &value));
+    assert_null(dj__cuda_find_option("-", &value));
+    assert_null(dj__cuda_find_option("", &value));
+    assert_string_equal(dj__cuda_find_option("-DX=1", &value)->name, "-D");
+    assert_string_equal(value, "X=1");
+    assert_string_equal(dj__cuda_find_option("-lfoo", &value)->name, "-l");
+}
+
+/* What other tools get, files of flags, and what nvcc would take for a source. */
+static void test_cuda_flags_hidden(void **state)
+{
+    (void)state;
+    static const char files[] = "files of flags";
+    static const char parts[] = "takes the place of a part of the toolchain";
+    static const char runs[] = "would run";
+    static const char writes[] = "decided by the library";
+    static const char product[] = "must be one cubin";
+    static const char *const refused[][3] = {
+        {"-Xptxas=-optf,/tmp/o", NULL, files},
+        {"-Xptxas", "-optf", files},
+        {"-Xptxas=-optf=F", NULL, files},
+        {"--ptxas-options=-v --options-file F", NULL, files},
+        {"-Xcicc=-optf", NULL, files},
+        {"-Xnvlink", "--options-file=F", files},
+        {"-Xfatbin=@F", NULL, files},
+        {"-Xcompiler=-O2,@F", NULL, files},
+        {"-Xcompiler", "-specs=F", files},
+        {"-Xcompiler=--specs=F", NULL, files},
+        {"-specs=F", NULL, files},
+        {"-Xptxas=-arch=sm_100", NULL, "set by the option arch"},
+        {"-Xptxas", "--gpu-name", "set by the option arch"},
+        {"-Xptxas=-v,-arch", NULL, "set by the option arch"},
+        {"-Xcicc=-arch", NULL, "set by the option arch"},
+        {"-Xcompiler=-B/dir", NULL, parts},
+        {"-Xcompiler", "-O2,-B", parts},
+        {"-Xcompiler=--prefix=/dir", NULL, parts},
+        {"-Xcompiler=-no-canonical-prefixes", NULL, parts},
+        {"-Xcompiler=--gcc-toolchain=/x", NULL, parts},
+        {"-forward-unknown-to-host-compiler", "-B/dir", parts},
+        {"-noprof", NULL, parts},
+        {"-ldir=/x", NULL, parts},
+        {"--target-directory", "x", parts},
+        {"-Xcompiler=-fplugin=/x.so", NULL, runs},
+        {"--compiler-options", "-wrapper,gdb", runs},
+        {"-forward-unknown-opts", "-fplugin=/x.so", runs},
+        {"--all-prefix=time", NULL, runs},
+        {"-time", "f", writes},
+        {"-fdevice-time-trace=f", NULL, writes},
+        {"-MF", "f", writes},
+        {"-Xcompiler=-MD,-MF,f", NULL, writes},
+        {"-Xcompiler=-of", NULL, writes},
+        {"-forward-unknown-opts", "-fdump-tree-all", writes},
+        {"-Xptxas=-o,f", NULL, writes},
+        {"-ewp", NULL, product},
+        {"--extensible-whole-program", NULL, product},
+        {"-Xptxas=-ewp", NULL, product},
+        {"-Xptxas=/tmp/other.ptx", NULL, product},
+        {"-r", NULL, product},
+        {"-rdc", "true", product},
+        {"-lto", NULL, product},
+        {"-dlto", NULL, product},
+        {"-astoolspatch", NULL, product},
+        {"-fdevice-syntax-only", NULL, product},
+        {"--dryrun", NULL, product},
+        {"--help", NULL, product},
+        {"--version", NULL, product},
+        {"-x", "cu", product},
+        {"-dc", NULL, product},
+        {"-dw", NULL, product},
+        {"-MMD", NULL, product},
+        {"--use-cubin=code", NULL, product},
+        {"-Xcompiler=-E", NULL, product},
+        {"-Xcompiler=-xc", NULL, product},
+        {"-Xptxas=-lineinfo", NULL, "use with_line_info or debug_info"},
+        {"-Xcicc", "-g", "use with_line_info or debug_info"},
+        {"", NULL, "\"\": it is empty"},
+        {" -w", NULL, "begins with a blank"},
+        {"other.cu", NULL, "flag other.cu: it is the value of no option"},
+        {"-lineinfo", "bare", "flag bare: it is the value of no option"},
+        {"-std=c++17", "x", "flag x: it is the value of no option"},
+        {"-", NULL, "value of no option"},
+        {"-lineinfo", "-Xptxas", "flag -Xptxas: its value is missing"},
+        {"-I", NULL, "flag -I: its value is missing"},
+        {"-I", "", "it names nothing"},
+        {"-I/it's", NULL, "use include_dirs"},
+        {"-isystem", "/it's", "use include_dirs"},
+        {"-include=it's.h", NULL, "use include_dirs"},
+        {"-I /x", NULL, "drops blanks"},
+        {"-I", "/x ", "drops blanks"},
+        {"--include-path=/x,\t/y", NULL, "drops blanks"},
+    };
+    dj_error err;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (test_cuda_flags_check(refused[i][0], refused[i][1], &err) != DJ_INVALID_ARGUMENT) {
+            fail_msg("accepted: %s", refused[i][0]);
+        }
+        if (strstr(err.message, refused[i][2]) == NULL) {
+            fail_msg("'%s' is not in: %s", refused[i][2], err.message);
+        }
+    }
+    static const char *const good[][2] = {
+        {"-w", NULL},
+        {"-Xptxas=-w,-O1", NULL},
+        {"-Xptxas", "-dlcm=ca"},
+        {"-Xcompiler=-Wall,-I/x,-isystem,/y", NULL},
+        {"-std", "c++17"},
+        {"-diag-suppress", "177"},
+        {"--frandom-seed", "-w"},
+        {"-unknown-to-us", "value"},
+        {"-default-of-a-newer-nvcc", NULL},
+        {"-forward-unknown-to-host-compiler", "-ffast-math"},
+        {"-DX='c'", NULL},
+        {"-O", "3"},
+        {"-lfoo", "-L/x"},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (test_cuda_flags_check(good[i][0], good[i][1], &err) != DJ_OK) {
+            fail_msg("%s", err.message);
+        }
+    }
+}
+
+/* The checks work by warnings, so nothing may switch those off. */
+static void test_cuda_flags_silent(void **state)
+{
+    (void)state;
+    static const char *const flags[] = {"-w", "--disable-warnings", "-Xptxas=-w",
+                                        "--ptxas-options=-v,--disable-warnings"};
+    static const char *const variables[] = {"NVCC_APPEND_FLAGS=-w", "NVCC_PREPEND_FLAGS=-Xptxas -w",
+                                            "PTXAS_FLAGS=-v \"-w\"",
+                                            "OCG_FLAGS=--disable-warnings"};
+    for (size_t i = 0; i < 8; i++) {
+        cuda_fixture fixture;
+        test_cuda_flags_setup(&fixture);
+        const char *const env[] = {"PATH=/usr/bin:/bin", i < 4 ? NULL : variables[i - 4], NULL};
+        cuda_fixture_set_env(&fixture, env);
+        fixture.options.extra_flags = &flags[i % 4];
+        fixture.options.num_extra_flags = i < 4;
+        assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
+        fixture.cuda.check_no_spills = DJ_ON;
+        test_cuda_flags_refuse(&fixture, "but check_no_spills works by ptxas's warnings");
+        assert_non_null(strstr(fixture.err.message, i % 4 == 1 && i < 4 ? "--disable" : "-"));
+        fixture.cuda.check_no_spills = DJ_OFF;
+        assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
+        fixture.cuda.check_no_local_memory = DJ_ON;
+        test_cuda_flags_refuse(&fixture, "but check_no_local_memory works by");
+        cuda_fixture_fini(&fixture);
+    }
+    /* To the host compiler it means nothing here. */
+    static const char *const host[] = {"-Xcompiler=-w"};
+    cuda_fixture fixture;
+    test_cuda_flags_setup(&fixture);
+    fixture.cuda.check_no_spills = DJ_ON;
+    fixture.options.extra_flags = host;
+    fixture.options.num_extra_flags = 1;
+    assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
+    cuda_fixture_fini(&fixture);
+}
+
+/* Linux takes 128 KiB for one argument of a program, and nvcc's shell gets them as one. */
+static void test_cuda_flags_size(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    static const char *flags[COUNT];
+    cuda_fixture fixture;
+    test_cuda_flags_setup(&fixture);
+    for (size_t i = 0; i < COUNT; i++) {
+        flags[i] = "-DSOME_LONG_NAME_OF_SOME_DEFINITION=0123456789";
+    }
+    fixture.options.extra_flags = flags;
+    fixture.options.num_extra_flags = COUNT;
+    test_cuda_flags_refuse(&fixture, "can take 114688; put definitions into the source");
+    fixture.options.num_extra_flags = 2000;
+    assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
+    cuda_fixture_fini(&fixture);
+}
+
+/* clang does not know -fconcepts; by its name alone, for a key asks no program. */
+static void test_cuda_flags_clang(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variable;
+        bool dropped;
+    } cases[] = {
+        {"NVCC_CCBIN=clang", true},
+        {"NVCC_CCBIN=/opt/llvm/bin/clang++-18", true},
+        {"NVCC_APPEND_FLAGS=-DX -ccbin=/usr/bin/clang", true},
+        {"NVCC_CCBIN=/usr/bin/gcc", false},
+        {"NVCC_CCBIN=/opt/clang/gcc", false},
+        {"NVCC_CCBIN=", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cuda_fixture fixture;
+        const char *const variables[] = {"PATH=/usr/bin:/bin", cases[i].variable, NULL};
+        cuda_fixture_init(&fixture, "job", variables);
+        assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
+        assert_int_equal(fixture.flags.count, cases[i].dropped ? 8 : 9);
+        cuda_fixture_fini(&fixture);
     }
 }
 
@@ -343,6 +567,20 @@ static void test_cuda_flags_env(void **state)
         {"INCLUDES=-I/x;touch pwned", "INCLUDES: "},
         {"PTXAS_FLAGS=$(touch pwned)", "PTXAS_FLAGS: "},
         {"SYSTEM_INCLUDES=\"-I/x", "SYSTEM_INCLUDES: "},
+        {"PTXAS_FLAGS=--options-file F", "PTXAS_FLAGS: compiler flag --options-file: files of"},
+        {"PTXAS_FLAGS=-v -optf F", "files of flags"},
+        {"PTXAS_FLAGS=-\"optf\" F", "files of flags"},
+        {"OCG_FLAGS=-optf=F", "files of flags"},
+        {"NVVM_FLAGS=@F", "files of flags"},
+        {"INCLUDES=-I/x @F", "files of flags"},
+        {"SYSTEM_INCLUDES=-specs=F", "files of flags"},
+        {"PTXAS_FLAGS=-arch=sm_100", "set by the option arch"},
+        {"NVCC_APPEND_FLAGS=-Xptxas -arch=sm_100", "set by the option arch"},
+        {"INCLUDES=-B/x", "takes the place of"},
+        {"PTXAS_FLAGS=-g", "with_line_info"},
+        {"NVCC_APPEND_FLAGS=-time f", "decided by the library"},
+        {"NVCC_APPEND_FLAGS=other.cu", "value of no option"},
+        {"NVCC_PREPEND_FLAGS=-DX -I", "its value is missing"},
     };
     static const char *const good[] = {"NVCC_APPEND_FLAGS=-DX=1 -ccbin=gcc  -DY",
                                        "NVCC_PREPEND_FLAGS=", "INCLUDES=\"-I/x y\" -I/z",
@@ -376,6 +614,11 @@ int main(void)
         cmocka_unit_test(test_cuda_flags_complete),
         cmocka_unit_test(test_cuda_flags_values),
         cmocka_unit_test(test_cuda_flags_meaning),
+        cmocka_unit_test(test_cuda_flags_table),
+        cmocka_unit_test(test_cuda_flags_hidden),
+        cmocka_unit_test(test_cuda_flags_silent),
+        cmocka_unit_test(test_cuda_flags_size),
+        cmocka_unit_test(test_cuda_flags_clang),
         cmocka_unit_test(test_cuda_flags_shell),
         cmocka_unit_test(test_cuda_flags_env),
     };

@@ -67,6 +67,8 @@ static void test_fake_faults(void **state)
     test_fake_fails("signal", DJ_COMPILE, "command failed with exit code 137");
     test_fake_fails("noptx", DJ_COMPILE, "NVCC did not produce a valid PTX");
     test_fake_fails("emptyptx", DJ_COMPILE, "kernel.ptx is empty");
+    test_fake_fails("emptyptx", DJ_COMPILE, "standin_nvcc --ptx --output-file kernel.ptx ");
+    test_fake_fails("arch=80", DJ_COMPILE, "it is for architecture 80, but 90a was asked for");
 }
 
 static void test_fake_hang(void **state)
@@ -154,8 +156,6 @@ static void test_fake_good(void **state)
     assert_int_equal(seen.kernels, 2);
     seen = test_fake_build("kernels=0", test_fake_source);
     assert_int_equal(seen.kernels, 0);
-    seen = test_fake_build("arch=80", test_fake_source);
-    assert_string_equal(seen.arch, "80");
     seen = test_fake_build("flood", test_fake_source);
     assert_int_equal(seen.kernels, 1);
 }
@@ -233,6 +233,45 @@ static void test_fake_old_option(void **state)
     cuda_fixture_fini(&fixture);
 }
 
+/* A suffix that was not asked for is wrong; one that the cubin does not tell is not missed. */
+static void test_fake_suffix(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *wanted;
+        const char *fault;
+        bool good;
+    } cases[] = {{"90", "", true},   {"90", "arch=90", true},     {"90a", "arch=90", true},
+                 {"100f", "", true}, {"100f", "arch=103", false}, {"90", "arch=89", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cuda_fixture fixture;
+        test_fake_setup(&fixture, cases[i].fault);
+        fixture.options.arch = cases[i].wanted;
+        assert_int_equal(cuda_fixture_compile(&fixture, test_fake_source),
+                         cases[i].good ? DJ_OK : DJ_COMPILE);
+        assert_int_equal(cuda_fixture_has(&fixture, "kernel.cubin"), cases[i].good);
+        cuda_fixture_fini(&fixture);
+    }
+    /* A wrapper that asks for something else. */
+    cuda_fixture fixture;
+    const char *bin = getenv("DJ_TEST_BIN_DIR");
+    test_fake_setup(&fixture, "");
+    char *text = dj__format("#!/bin/sh\nexec '%s/standin_nvcc' --gpu-architecture=sm_90 "
+                            "--gpu-architecture=sm_90a \"$1\" \"$2\" \"$3\" kernel.cu\n",
+                            bin != NULL ? bin : ".");
+    char *script = cuda_fixture_script(&fixture, "othernvcc", text);
+    char *setting = dj__format("DJ_JIT_NVCC_COMPILER=%s", script);
+    const char *const variables[] = {"PATH=/usr/bin:/bin", setting, NULL};
+    cuda_fixture_set_env(&fixture, variables);
+    fixture.options.arch = "90";
+    assert_int_equal(cuda_fixture_compile(&fixture, test_fake_source), DJ_COMPILE);
+    assert_non_null(strstr(fixture.err.message, "architecture 90a, but 90 was asked for"));
+    free(setting);
+    free(script);
+    free(text);
+    cuda_fixture_fini(&fixture);
+}
+
 /* cuobjdump, beside nvcc. */
 static void test_fake_sass(void **state)
 {
@@ -245,6 +284,7 @@ static void test_fake_sass(void **state)
         {"echo \"$@\"", DJ_OK, ""},
         {"true", DJ_COMPILE, "cuobjdump did not produce valid SASS"},
         {"exit 5", DJ_COMPILE, "command failed with exit code 5"},
+        {"sleep 600", DJ_TIMEOUT, "cuobjdump took longer than DJ_JIT_COMPILE_TIMEOUT allows"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cuda_fixture fixture;
@@ -259,6 +299,7 @@ static void test_fake_sass(void **state)
         const char *const variables[] = {"PATH=/usr/bin:/bin", setting, NULL};
         cuda_fixture_set_env(&fixture, variables);
         fixture.cuda.dump_sass = DJ_ON;
+        fixture.timeout_ms = cases[i].status == DJ_TIMEOUT ? 2000 : 0;
         assert_int_equal(cuda_fixture_compile(&fixture, test_fake_source), cases[i].status);
         if (cases[i].status == DJ_OK) {
             char *sass = cuda_fixture_read(&fixture, "kernel.sass", NULL);
@@ -282,7 +323,7 @@ int main(void)
         cmocka_unit_test(test_fake_faults),       cmocka_unit_test(test_fake_hang),
         cmocka_unit_test(test_fake_good),         cmocka_unit_test(test_fake_reports),
         cmocka_unit_test(test_fake_source_error), cmocka_unit_test(test_fake_old_option),
-        cmocka_unit_test(test_fake_sass),
+        cmocka_unit_test(test_fake_suffix),       cmocka_unit_test(test_fake_sass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
