@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvcc's own options: all that nvcc 12.9 to 13.0 knows, those that --help hides included. nvcc
- * compares names as a whole and knows no abbreviations: "--" goes with the long one, "-" with the
- * short one.
+ * nvcc's own options: all that nvcc 13.0 knows, those that --help hides included. It compares
+ * names as a whole and knows no abbreviations: "--" goes with the long one, "-" with the short one.
  */
 #ifndef DJ_BACKEND_CUDA_OPTIONS_H
 #define DJ_BACKEND_CUDA_OPTIONS_H
