@@ -4,8 +4,8 @@
 # bench-gpu.sh [--bin DIR] [--out DIR]
 #
 # The benchmarks of bench/ on an NVIDIA GPU: JSON lines, then a table with ratios and limits. What is
-# compared is measured in turns within one process; launches and loads are medians of several. A limit that is missed is marked and does not
-# change the exit status; a benchmark that fails does.
+# compared is measured in turns within one process; launches and loads are medians of several. A
+# limit that is missed is marked and does not change the exit status; a benchmark that fails does.
 #
 #   --bin   where the programs are: a build directory (build) or what pack-gpu.sh made
 #   --out   a folder for bench.jsonl and bench.txt (nothing is kept without it)
