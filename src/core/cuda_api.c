@@ -61,6 +61,7 @@ dj_status dj_cuda_device_attribute(dj_runtime *runtime, int ordinal, int attribu
     if (value == NULL) {
         return cuda_null("dj_cuda_device_attribute", "value", err);
     }
+    *value = 0;
     dj_driver *driver = NULL;
     const dj_status status = cuda_driver_of(runtime, "dj_cuda_device_attribute", &driver, err);
     return status != DJ_OK ? status
@@ -84,6 +85,7 @@ dj_status dj_cuda_kernel_attribute(dj_kernel *kernel, int attribute, int *value,
     if (value == NULL) {
         return cuda_null("dj_cuda_kernel_attribute", "value", err);
     }
+    *value = 0;
     const dj_status status = cuda_check_kernel(kernel, "dj_cuda_kernel_attribute", err);
     return status != DJ_OK
                ? status
@@ -101,18 +103,26 @@ dj_status dj_cuda_kernel_set_attribute(dj_kernel *kernel, int attribute, int val
 dj_status dj_cuda_occupancy(dj_kernel *kernel, const dj_launch_options *options, int *blocks,
                             int *clusters, dj_error *err)
 {
-    dj_status status = cuda_check_kernel(kernel, "dj_cuda_occupancy", err);
-    if (status != DJ_OK) {
-        return status;
-    }
     dj__launch_set call;
-    status = dj__launch_set_import(options, &call, err);
     dj_launch_config config;
+    int num_blocks = 0;
+    int num_clusters = 0;
+    dj_status status = cuda_check_kernel(kernel, "dj_cuda_occupancy", err);
+    if (status == DJ_OK) {
+        status = dj__launch_set_import(options, &call, err);
+    }
     if (status == DJ_OK) {
         status = dj__launch_config(kernel, &call.common, &config, err);
     }
     if (status == DJ_OK) {
-        status = dj__cuda_occupancy(kernel->driver, kernel->module, &config, blocks, clusters, err);
+        status = dj__cuda_occupancy(kernel->driver, kernel->module, &config, &num_blocks,
+                                    &num_clusters, err);
+    }
+    if (blocks != NULL) {
+        *blocks = num_blocks;
+    }
+    if (clusters != NULL) {
+        *clusters = num_clusters;
     }
     return status;
 }
@@ -120,14 +130,16 @@ dj_status dj_cuda_occupancy(dj_kernel *kernel, const dj_launch_options *options,
 dj_status dj_cuda_global(dj_kernel *kernel, const char *name, void **address, size_t *size,
                          dj_error *err)
 {
-    if (address == NULL || name == NULL) {
-        return cuda_null("dj_cuda_global", address == NULL ? "address" : "name", err);
-    }
-    *address = NULL;
+    void *found = NULL;
     size_t bytes = 0;
-    dj_status status = cuda_check_kernel(kernel, "dj_cuda_global", err);
+    dj_status status = address == NULL || name == NULL
+                           ? cuda_null("dj_cuda_global", address == NULL ? "address" : "name", err)
+                           : cuda_check_kernel(kernel, "dj_cuda_global", err);
     if (status == DJ_OK) {
-        status = dj__cuda_global(kernel->driver, kernel->module, name, address, &bytes, err);
+        status = dj__cuda_global(kernel->driver, kernel->module, name, &found, &bytes, err);
+    }
+    if (address != NULL) {
+        *address = found;
     }
     if (size != NULL) {
         *size = bytes;
@@ -138,10 +150,13 @@ dj_status dj_cuda_global(dj_kernel *kernel, const char *name, void **address, si
 dj_status dj_cuda_symbol(dj_runtime *runtime, const char *name, int version, void **out,
                          dj_error *err)
 {
-    if (out == NULL || name == NULL) {
-        return cuda_null("dj_cuda_symbol", out == NULL ? "out" : "name", err);
+    if (out == NULL) {
+        return cuda_null("dj_cuda_symbol", "out", err);
     }
     *out = NULL;
+    if (name == NULL) {
+        return cuda_null("dj_cuda_symbol", "name", err);
+    }
     dj_driver *driver = NULL;
     const dj_status status = cuda_driver_of(runtime, "dj_cuda_symbol", &driver, err);
     return status != DJ_OK ? status : dj__cuda_symbol(driver, name, version, out, err);

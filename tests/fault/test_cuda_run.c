@@ -466,6 +466,41 @@ static void symbols_and_globals(void **state)
     dj_runtime_release(runtime);
 }
 
+/* What a call that fails leaves in its outputs, whatever is wrong. */
+static void outputs_of_failures(void **state)
+{
+    (void)state;
+    dj_error err = DJ_ERROR_INIT;
+    dj_runtime *host = NULL;
+    int one = 7;
+    int two = 7;
+    size_t size = 7;
+    void *pointer = &one;
+    must(dj_runtime_create(dj_backend_find("host"), NULL, &host, &err), &err);
+    maker_expect(dj_cuda_device_attribute(host, 0, 1, &one, &err), DJ_UNSUPPORTED, &err, "host");
+    assert_int_equal(one, 0);
+    maker_expect(dj_cuda_symbol(host, "cuInit", 0, &pointer, &err), DJ_UNSUPPORTED, &err, "host");
+    assert_null(pointer);
+    pointer = &one;
+    maker_expect(dj_cuda_symbol(host, NULL, 0, &pointer, &err), DJ_INVALID_ARGUMENT, &err, "name");
+    assert_null(pointer);
+    dj_runtime_release(host);
+    one = 7;
+    maker_expect(dj_cuda_kernel_attribute(NULL, 4, &one, &err), DJ_INVALID_ARGUMENT, &err,
+                 "kernel");
+    assert_int_equal(one, 0);
+    one = 7;
+    maker_expect(dj_cuda_occupancy(NULL, NULL, &one, &two, &err), DJ_INVALID_ARGUMENT, &err,
+                 "kernel");
+    assert_int_equal(one, 0);
+    assert_int_equal(two, 0);
+    pointer = &one;
+    maker_expect(dj_cuda_global(NULL, NULL, &pointer, &size, &err), DJ_INVALID_ARGUMENT, &err,
+                 "name");
+    assert_null(pointer);
+    assert_int_equal(size, 0);
+}
+
 /* ---- what only a real compiler makes ---- */
 
 static const char with_globals[] = "__device__ int table[4] = {10, 20, 30, 40};\n"
@@ -528,6 +563,7 @@ int main(void)
         TEST(native_handles),
         TEST(attributes_and_occupancy),
         TEST(symbols_and_globals),
+        TEST(outputs_of_failures),
         TEST(compiled_by_nvcc),
     };
     return cmocka_run_group_tests_name("CUDA: run", tests, maker_group, NULL);

@@ -97,8 +97,8 @@ dj_status dj__cuda_occupancy(dj_driver *driver, dj_module *module, const dj_laun
 {
     dj__cuda_slot *slot = NULL;
     dj__cuda_plan plan;
-    int num_blocks = 0;
-    int num_clusters = 0;
+    *blocks = 0;
+    *clusters = 0;
     dj_status status = dj__cuda_slot_renew(driver, module, false, &slot, err);
     if (status == DJ_OK) {
         status = dj__cuda_plan_make(module, slot, config, &plan, err);
@@ -106,21 +106,14 @@ dj_status dj__cuda_occupancy(dj_driver *driver, dj_module *module, const dj_laun
     if (status == DJ_OK) {
         dj__cu_result result = dj__cuda_plan_allow(&driver->api, module, slot, &plan);
         if (result == DJ__CU_SUCCESS) {
-            result =
-                expert_occupancy(&driver->api, module, slot, &plan, &num_blocks, &num_clusters);
+            result = expert_occupancy(&driver->api, module, slot, &plan, blocks, clusters);
         }
         if (result != DJ__CU_SUCCESS) {
-            num_blocks = 0;
-            num_clusters = 0;
+            *blocks = 0;
+            *clusters = 0;
             status = dj__cuda_fail(&driver->api, err, result,
                                    "kernel '%s': cannot ask for the occupancy", module->name);
         }
-    }
-    if (blocks != NULL) {
-        *blocks = num_blocks;
-    }
-    if (clusters != NULL) {
-        *clusters = num_clusters;
     }
     return status;
 }

@@ -318,14 +318,14 @@ static void occupancy(void **state)
     assert_int_equal(fake.set_value, 120000);
     options.cuda = NULL;
     fixture.module->cluster[0] = 2; /* as compiled */
-    assert_int_equal(
-        dj__cuda_occupancy(fixture.driver, fixture.module, &config, NULL, &clusters, &fixture.err),
-        DJ_OK);
+    assert_int_equal(dj__cuda_occupancy(fixture.driver, fixture.module, &config, &blocks, &clusters,
+                                        &fixture.err),
+                     DJ_OK);
     assert_int_equal(clusters, 7);
     config.block.x = 2000;
-    assert_int_equal(
-        dj__cuda_occupancy(fixture.driver, fixture.module, &config, &blocks, NULL, &fixture.err),
-        DJ_INVALID_ARGUMENT);
+    assert_int_equal(dj__cuda_occupancy(fixture.driver, fixture.module, &config, &blocks, &clusters,
+                                        &fixture.err),
+                     DJ_INVALID_ARGUMENT);
     assert_int_equal(blocks, 0);
     assert_int_equal(fake.launches, 0);
 }
