@@ -39,8 +39,8 @@ int dj__write_replace_at(int dir, const char *name, const void *data, size_t siz
 
 int dj__open_dir(const char *path);             /* fd, or -errno */
 int dj__open_dir_at(int dir, const char *name); /* O_NOFOLLOW; fd, or -errno */
-int dj__open_dir_path(
-    const char *path); /* the same, only to examine it and to open what is in it */
+/* The same for a path, only to examine it and to open what is in it. */
+int dj__open_dir_path(const char *path);
 /* Creates the directory and missing parents; existing ones are left as they are. */
 int dj__make_dirs(const char *path, mode_t mode);
 /* Creates `name` in `dir` with exactly `mode`, whatever the umask; 0 if it exists already. */

@@ -177,8 +177,7 @@ static void listing_remove_sources(dj__root *root, int fd, int entries, const dj
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.items[i];
         struct stat st;
-        if (strlen(name) != DJ__HEX_SIZE - 1 || strspn(name, "0123456789abcdef") != strlen(name) ||
-            listing_has_digest(&left, name) ||
+        if (!dj__is_hex32(name, strlen(name)) || listing_has_digest(&left, name) ||
             fstatat(sources, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }

@@ -13,7 +13,6 @@
 #include "base/fs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 int dj__trash_move(dj__root *root, int fd, int entries, const char *name, const dj__view *view,

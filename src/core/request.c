@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a call's arguments to a request with every default filled in. */
 #include "base/error.h"
+#include "cache/root.h"
 #include "core/core.h"
 #include "core/options.h"
 #include <stdlib.h>
@@ -128,7 +129,7 @@ static dj_status request_fill(dj_runtime *runtime, dj__request *request, dj_erro
     }
     if (status == DJ_OK && request_names_source(runtime, request) &&
         runtime->settings.num_cache_dir > 0) {
-        request->source_dir = dj__format("%s/src", runtime->settings.cache_dir[0]);
+        request->source_dir = dj__format("%s/" DJ__DIR_SOURCES, runtime->settings.cache_dir[0]);
         status = request->source_dir != NULL ? DJ_OK : dj__fail_memory(err);
     }
     return status;
