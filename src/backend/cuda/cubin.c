@@ -11,7 +11,6 @@
 #include "backend/cuda/cubin.h"
 
 #include "base/error.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -735,6 +734,7 @@ static dj_status cubin_finish(cubin_file *file, dj__cubin *out)
     out->info.kernels = count > 0 ? kernels : NULL;
     out->info.num_kernels = count;
     out->sm = file->sm;
+    out->relocatable = file->relocatable;
     cubin_write_arch(file, out->info.arch);
     return DJ_OK;
 }

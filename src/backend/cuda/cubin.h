@@ -12,6 +12,7 @@
 typedef struct dj__cubin {
     dj_binary_info info; /* arch "90", "90a"; kernels sorted by name */
     int sm;              /* 90 */
+    bool relocatable;    /* to be linked: no driver loads it */
     bool params_known;   /* the listed parameters fill each kernel's parameter block */
     void *memory;        /* of everything that `info` points to */
 } dj__cubin;

@@ -181,7 +181,6 @@ static dj_status nvcc_check_binary(const dj_compile_job *job, const char *data, 
                                    dj_error *fault)
 {
     const char *wanted = nvcc_wanted_arch(job);
-    enum { TYPE = 16, RELOCATABLE = 1 };
     dj__cubin cubin;
     dj_status status = dj__cubin_read(data, size, &cubin, fault);
     if (status != DJ_OK) {
@@ -190,14 +189,12 @@ static dj_status nvcc_check_binary(const dj_compile_job *job, const char *data, 
     if (wanted != NULL) {
         status = nvcc_check_arch(&cubin, wanted, fault);
     }
-    dj__cubin_fini(&cubin);
-    if (status != DJ_OK) {
-        return status;
-    }
-    return data[TYPE] != RELOCATABLE
-               ? DJ_OK
-               : dj__fail(fault, DJ_INVALID_ARGUMENT,
+    if (status == DJ_OK && cubin.relocatable) {
+        status = dj__fail(fault, DJ_INVALID_ARGUMENT,
                           "it is relocatable code, which would have to be linked");
+    }
+    dj__cubin_fini(&cubin);
+    return status;
 }
 
 /* `text` with any number of blanks for each of its own, in any case. */

@@ -5,7 +5,6 @@
 #include "base/fs.h"
 #include <deepjit/cuda.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DUMP_LIMIT ((size_t)1 << 30)
 

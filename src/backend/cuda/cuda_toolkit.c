@@ -168,9 +168,9 @@ static dj_status toolkit_nowhere(const dj__env *env, const dj__strbuf *searched,
     return dj__fail(err, DJ_UNAVAILABLE,
                     "no nvcc: install the CUDA toolkit 12.9 or newer (pip install "
                     "nvidia-cuda-nvcc is enough), or set %s to an nvcc, or CUDA_HOME to a "
-                    "toolkit; searched CUDA_HOME and CUDA_PATH (not set), PATH (%s), " //
-                    TOOLKIT_DEFAULT "%s",
-                    setting, path != NULL ? path : "not set", dj__strbuf_str(searched));
+                    "toolkit; searched CUDA_HOME and CUDA_PATH (not set), PATH (%s), %s%s",
+                    setting, path != NULL ? path : "not set", TOOLKIT_DEFAULT,
+                    dj__strbuf_str(searched));
 }
 
 /* Replaces a link by what it leads to if only there nvcc finds its parts. */
@@ -262,14 +262,24 @@ static char *toolkit_flagged_host(const char *flags)
     return found;
 }
 
-bool dj__cuda_host_is_clang(const dj__env *env)
+/* The host compiler that a variable of flags names, in fresh memory, and that variable; NULL if none
+ * does. */
+static char *toolkit_find_flagged(const dj__env *env, const char **variable)
 {
-    static const char *const variables[] = {"NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"};
-    struct stat st;
+    static const char *const names[] = {"NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"};
     char *flagged = NULL;
     for (size_t i = 0; i < 2 && flagged == NULL; i++) {
-        flagged = toolkit_flagged_host(dj__env_raw(env, variables[i]));
+        *variable = names[i];
+        flagged = toolkit_flagged_host(dj__env_raw(env, names[i]));
     }
+    return flagged;
+}
+
+bool dj__cuda_host_is_clang(const dj__env *env)
+{
+    struct stat st;
+    const char *variable = NULL;
+    char *flagged = toolkit_find_flagged(env, &variable);
     const char *value = flagged != NULL ? flagged : dj__env_raw(env, "NVCC_CCBIN");
     const char *slash = value != NULL ? strrchr(value, '/') : NULL;
     const char *name = slash != NULL ? slash + 1 : value;
@@ -336,15 +346,13 @@ static dj_status toolkit_default_host(const dj__env *env, dj__cuda_toolkit *out,
 
 static dj_status toolkit_find_host(const dj__env *env, dj__cuda_toolkit *toolkit, dj_error *err)
 {
-    static const char *const variables[] = {"NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"};
-    for (size_t i = 0; i < 2; i++) {
-        char *value = toolkit_flagged_host(dj__env_raw(env, variables[i]));
-        if (value != NULL) {
-            toolkit->host_in_flags = true;
-            dj_status status = toolkit_named_host(env, value, variables[i], toolkit, err);
-            free(value);
-            return status;
-        }
+    const char *variable = NULL;
+    char *flagged = toolkit_find_flagged(env, &variable);
+    if (flagged != NULL) {
+        toolkit->host_in_flags = true;
+        const dj_status status = toolkit_named_host(env, flagged, variable, toolkit, err);
+        free(flagged);
+        return status;
     }
     const char *value = dj__env_raw(env, "NVCC_CCBIN");
     if (value != NULL && value[0] != '\0') {
