@@ -3,7 +3,8 @@
  * What is derived from the option table: import, layering, comparison and copies.
  *
  * A set is a common option struct with the vendors' structs behind it, and its vendor pointers
- * lead to them. Inside the library options travel as sets, so that no pointer is ever NULL.
+ * lead to them. Options of compilations travel as sets, so that no pointer is NULL; launches take
+ * the caller's struct as it is, and in their defaults NULL stands for all unset.
  */
 #ifndef DJ_CORE_OPTIONS_H
 #define DJ_CORE_OPTIONS_H

@@ -55,8 +55,9 @@ typedef struct dj_compiler_ops {
     bool (*names_source)(const dj_compile_options *options);
     dj_status (*open)(const dj_backend_context *context, dj_compiler **out, dj_error *err);
     void (*close)(dj_compiler *compiler);
-    /* Finds the main program without starting a process; appends its absolute path.
-     * UNAVAILABLE with every place searched and the setting to use. */
+    /* Finds the main program, and others whose choice is the user's, without starting a process;
+     * appends their absolute paths, the main one's first. UNAVAILABLE with every place searched
+     * and the setting to use. */
     dj_status (*locate)(dj_compiler *compiler, struct dj__strlist *programs, dj_error *err);
     /* Appends every file whose content decides what is generated (the located programs
      * included) and a version text for people. May start processes. */

@@ -6,7 +6,6 @@
  *
  * Duties that hold for every operation: thread-safe; on failure fill `err` with the cause, leave
  * outputs NULL and nothing behind; never write to stdout; never block on another process.
- * Only the inline wrappers below call through the table.
  */
 #ifndef DEEPJIT_SYS_DRIVER_H
 #define DEEPJIT_SYS_DRIVER_H
@@ -53,8 +52,8 @@ typedef struct dj_launch_config {
     dj_dim3 block;
     uint64_t shared_bytes;
     void *stream;
-    /* For vendor fields; never NULL. A vendor's struct that hangs on the defaults has something
-     * set, so that a driver need not look at it if there is none. */
+    /* For vendor fields; never NULL. A vendor's struct has the size known here, and one that hangs
+     * on the defaults has something set, so that a driver need not look at it if there is none. */
     const dj_launch_options *call;
     const dj_launch_options *defaults;
 } dj_launch_config;

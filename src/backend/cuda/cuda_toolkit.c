@@ -262,8 +262,8 @@ static char *toolkit_flagged_host(const char *flags)
     return found;
 }
 
-/* The host compiler that a variable of flags names, in fresh memory, and that variable; NULL if none
- * does. */
+/* The host compiler that a variable of flags names, in fresh memory, and that variable; NULL if
+ * none does. */
 static char *toolkit_find_flagged(const dj__env *env, const char **variable)
 {
     static const char *const names[] = {"NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"};
