@@ -85,8 +85,7 @@ static dj_tri plan_inherit(dj_tri call, dj_tri defaults)
 }
 
 /* The fields of the call, else of the defaults. */
-static dj_status plan_merge(const dj_launch_config *config, dj_cuda_launch_options *out,
-                            dj_error *err)
+static void plan_merge(const dj_launch_config *config, dj_cuda_launch_options *out)
 {
     const dj_launch_options *const levels[] = {config->call, config->defaults};
     *out = (dj_cuda_launch_options)DJ_CUDA_LAUNCH_OPTIONS_INIT;
@@ -94,12 +93,6 @@ static dj_status plan_merge(const dj_launch_config *config, dj_cuda_launch_optio
         const dj_cuda_launch_options *options = levels[i]->cuda;
         if (options == NULL) {
             continue;
-        }
-        if (options->size != sizeof(*options)) {
-            return dj__fail(err, DJ_INVALID_ARGUMENT,
-                            "dj_cuda_launch_options.size is %zu, expected %zu: start from "
-                            "DJ_CUDA_LAUNCH_OPTIONS_INIT",
-                            options->size, sizeof(*options));
         }
         if ((out->cluster.x | out->cluster.y | out->cluster.z) == 0) {
             out->cluster = options->cluster;
@@ -109,7 +102,6 @@ static dj_status plan_merge(const dj_launch_config *config, dj_cuda_launch_optio
         out->nonportable_cluster =
             plan_inherit(out->nonportable_cluster, options->nonportable_cluster);
     }
-    return DJ_OK;
 }
 
 static dj_status plan_fail_feature(const dj_module *module, const dj__cuda_slot *slot,
@@ -167,10 +159,8 @@ static __attribute__((noinline)) dj_status plan_vendor(const dj_module *module,
                                                        dj__cuda_plan *plan, dj_error *err)
 {
     dj_cuda_launch_options options;
-    dj_status status = plan_merge(config, &options, err);
-    if (status == DJ_OK) {
-        status = plan_check_cluster(module, slot, config, &options, err);
-    }
+    plan_merge(config, &options);
+    const dj_status status = plan_check_cluster(module, slot, config, &options, err);
     if (status != DJ_OK) {
         return status;
     }

@@ -339,12 +339,6 @@ static dj_status host_max_threads(const dj_launch_config *config, uint32_t *out,
         if (options == NULL) {
             continue;
         }
-        if (options->size != sizeof *options) {
-            return dj__fail(err, DJ_INVALID_ARGUMENT,
-                            "dj_host_launch_options.size is %zu, expected %zu: start from "
-                            "DJ_HOST_LAUNCH_OPTIONS_INIT",
-                            options->size, sizeof *options);
-        }
         if (options->max_threads < 0 || options->max_threads > DRIVER_MAX_THREADS) {
             return dj__fail(err, DJ_INVALID_ARGUMENT, "max_threads is %lld, expected 0 to %d",
                             (long long)options->max_threads, DRIVER_MAX_THREADS);

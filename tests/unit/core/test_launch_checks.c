@@ -51,6 +51,13 @@ static void bad_dimensions(void **state)
     options.shared_bytes = 0;
     options.size = 8;
     expect(&options, DJ_ARGS(out, n), "dj_launch_options.size is 8");
+    options.size = sizeof(options);
+    options.cuda = &(dj_cuda_launch_options){.size = 8};
+    expect(&options, DJ_ARGS(out, n), "dj_cuda_launch_options.size is 8");
+    options.cuda = NULL;
+    options.host = &(dj_host_launch_options){.size = 3};
+    expect(&options, DJ_ARGS(out, n), "dj_host_launch_options.size is 3");
+    options.host = NULL;
 }
 
 static void bad_arguments(void **state)
