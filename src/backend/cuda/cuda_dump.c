@@ -62,7 +62,7 @@ static dj_status dump_sass(const dj__cuda_run *run, const char *tool, dj_error *
     const char *const argv[] = {tool, "--dump-sass", DJ__CUDA_BINARY, NULL};
     dj__strbuf output;
     dj__strbuf_init(&output, DUMP_LIMIT);
-    dj_status status = dj__cuda_tool(run, "cuobjdump", argv, &output, err);
+    dj_status status = dj__cuda_tool(run, "cuobjdump", argv, DUMP_LIMIT / 2, &output, err);
     if (status == DJ_OK) {
         status = dj__strbuf_ok(&output, err);
     }

@@ -47,7 +47,7 @@ static dj_status nvcc_command(const dj__cuda_run *run, const char *nvcc, const c
 }
 
 dj_status dj__cuda_tool(const dj__cuda_run *run, const char *name, const char *const *argv,
-                        dj__strbuf *output, dj_error *err)
+                        size_t limit, dj__strbuf *output, dj_error *err)
 {
     const dj__process process = {
         .argv = argv,
@@ -55,9 +55,7 @@ dj_status dj__cuda_tool(const dj__cuda_run *run, const char *name, const char *c
         .dir = run->workdir->path,
         .timeout_ms = run->job->timeout_ms,
         .cancel = run->job->cancel,
-        .output_limit = output != NULL && output->limit > NVCC_OUTPUT_LIMIT * 16
-                            ? output->limit / 2 /* a result, not messages */
-                            : NVCC_OUTPUT_LIMIT,
+        .output_limit = limit,
     };
     dj__process_result result;
     const dj_status status = dj__process_check(&process, output, &result, err);
@@ -77,7 +75,7 @@ static dj_status nvcc_try(const dj__cuda_run *run, const char *phase, const char
     dj_status status =
         nvcc_command(run, run->workdir->nvcc, run->workdir->host, phase, output, named, &argv, err);
     if (status == DJ_OK) {
-        status = dj__cuda_tool(run, "NVCC", dj__strlist_items(&argv), log, err);
+        status = dj__cuda_tool(run, "NVCC", dj__strlist_items(&argv), NVCC_OUTPUT_LIMIT, log, err);
     }
     dj__strlist_fini(&argv);
     return status;

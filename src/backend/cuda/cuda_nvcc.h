@@ -23,9 +23,9 @@ typedef struct dj__cuda_run {
 dj_status dj__cuda_nvcc(const dj__cuda_run *run, const char *phase, const char *output,
                         dj__strbuf *command, dj__strbuf *log, dj_error *err);
 
-/* Runs a program of the toolkit there, which messages call `name`. */
+/* Runs a program of the toolkit there, which messages call `name`; `limit`: of its output. */
 dj_status dj__cuda_tool(const dj__cuda_run *run, const char *name, const char *const *argv,
-                        dj__strbuf *output, dj_error *err);
+                        size_t limit, dj__strbuf *output, dj_error *err);
 
 /* Writes a result into the job's directory. */
 dj_status dj__cuda_keep(const dj__cuda_run *run, const char *name, const void *data, size_t size,
