@@ -32,14 +32,7 @@ trap 'exit 1' HUP INT TERM
 export PATH HOME=$work/home DJ_JIT_CACHE_DIR=$work/cache
 mkdir "$HOME"
 
-{
-    date -u '+date: %Y-%m-%d %H:%M UTC'
-    echo "revision: $(cat "$bin/revision" 2>/dev/null || git rev-parse --short HEAD 2>/dev/null)"
-    echo "gpu: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | tr '\n' ' ')"
-    echo "nvcc: $(nvcc --version 2>&1 | sed -n 's/.*release //p')"
-    echo "processor: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc)"
-    echo "system: $(uname -sr), $(sed -n 's/^PRETTY_NAME=//p' /etc/os-release)"
-} | tee "$work/machine"
+scripts/describe-gpu.sh "$bin" | tee "$work/machine"
 
 failed=()
 bench() { # <name> <seconds> <command>...

@@ -96,16 +96,8 @@ sanitize() { # <tool> <program>...
 }
 export -f sanitize
 
-machine() {
-    date -u '+date: %Y-%m-%d %H:%M UTC'
-    echo "revision: $(cat "$bin/revision" 2>/dev/null || git rev-parse --short HEAD 2>/dev/null)"
-    echo "gpu: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1 | tr '\n' ' ')"
-    echo "nvcc: $(nvcc --version 2>&1 | sed -n 's/.*release //p')"
-    echo "system: $(uname -sr), $(sed -n 's/^PRETTY_NAME=//p' /etc/os-release), $(nproc) processors"
-}
-
 begin=$SECONDS
-machine | tee "$work/machine"
+scripts/describe-gpu.sh "$bin" | tee "$work/machine"
 examples=()
 for program in "$bin"/examples/*; do
     [ -f "$program" ] && [ -x "$program" ] && examples+=("$(basename "$program")")
