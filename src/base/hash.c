@@ -34,10 +34,15 @@ static void hash_init_sodium(void)
     }
 }
 
-void dj__blake2b_init(dj__blake2b *hash)
+void dj__hash_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, hash_init_sodium);
+}
+
+void dj__blake2b_init(dj__blake2b *hash)
+{
+    dj__hash_prepare();
     (void)crypto_generichash_blake2b_init(&hash->state, NULL, 0, HASH_BYTES);
 }
 

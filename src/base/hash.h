@@ -13,6 +13,10 @@ typedef struct dj__blake2b {
     crypto_generichash_blake2b_state state;
 } dj__blake2b;
 
+/* Makes libsodium ready, once. For runtimes, when they are created: a child forked while another
+ * thread is inside would wait for libsodium's lock for ever. */
+void dj__hash_prepare(void);
+
 void dj__blake2b_init(dj__blake2b *hash);
 void dj__blake2b_update(dj__blake2b *hash, const void *data, size_t size);
 void dj__blake2b_final(dj__blake2b *hash, char hex[DJ__HEX_SIZE]);

@@ -212,7 +212,9 @@ dj_status dj_compile(dj_runtime *runtime, const char *tag, const char *source, s
     if (!atomic_load_explicit(&runtime->lost_device, memory_order_relaxed)) {
         dj_kernel *kernel = (dj_kernel *)(void *)dj__memory_find(runtime->memory, &raw);
         if (kernel != NULL) {
-            compile_give_log(options, kernel->log, kernel->log_size);
+            compile_give_log(options->on_log != NULL ? options
+                                                     : &runtime->config.compile_defaults->common,
+                             kernel->log, kernel->log_size);
             *out = kernel;
             return DJ_OK;
         }

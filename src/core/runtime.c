@@ -219,6 +219,7 @@ dj_status dj_runtime_create(const dj_backend *backend, const dj_config *config, 
     if (status != DJ_OK) {
         return status;
     }
+    dj__hash_prepare();
     dj_runtime *runtime = calloc(1, sizeof(*runtime));
     if (runtime == NULL) {
         return dj__fail_memory(err);

@@ -56,9 +56,10 @@ static dj_status flags_check_values(const dj_compile_options *options, const cha
     if (registers == NULL || registers[0] == '\0') {
         return dj__fail(err, DJ_INVALID_ARGUMENT, "register usage level must be specified");
     }
-    if (strchr("0123s", level[0]) == NULL || level[1] != '\0') {
+    if (strchr("0123", level[0]) == NULL || level[1] != '\0') {
         return dj__fail(err, DJ_INVALID_ARGUMENT,
-                        "invalid optimize_level: %s (expected 0, 1, 2, 3 or s)", level);
+                        "invalid optimize_level: %s (expected 0, 1, 2 or 3, as nvcc takes them)",
+                        level);
     }
     if (!dj__parse_int(registers, usage) || *usage < 0 || *usage > FLAGS_MAX_LEVEL) {
         return dj__fail(err, DJ_INVALID_ARGUMENT,
@@ -74,16 +75,27 @@ static dj_status flags_check_values(const dj_compile_options *options, const cha
     return flags_check_arch(arch, err);
 }
 
-/* True if the last flag that names a standard, as one word, names one before C++20. */
+/* What the flags at `i` name as standard, "c++17"; NULL if they do not. */
+static const char *flags_standard(const char *const *flags, size_t count, size_t i)
+{
+    const char *flag = flags[i];
+    if (flag[0] != '-') {
+        return NULL;
+    }
+    flag += flag[1] == '-' ? 2 : 1;
+    if (strncmp(flag, "std=", 4) == 0) {
+        return flag + 4;
+    }
+    return strcmp(flag, "std") == 0 && i + 1 < count ? flags[i + 1] : NULL;
+}
+
+/* True if the last flag that names a standard names one before C++20. */
 static bool flags_are_before_20(const char *const *flags, size_t count, bool before_20)
 {
-    static const char *const names[] = {"-std=c++", "--std=c++"};
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < 2; k++) {
-            const size_t size = strlen(names[k]);
-            if (flags[i][0] == '-' && strncmp(flags[i], names[k], size) == 0) {
-                before_20 = flags[i][size] < '2';
-            }
+        const char *standard = flags_standard(flags, count, i);
+        if (standard != NULL && strncmp(standard, "c++", 3) == 0) {
+            before_20 = standard[3] < '2';
         }
     }
     return before_20;

@@ -78,9 +78,9 @@ static const dj__cuda_option options_table[] = {
     {"--fdevice-time-trace", DJ__CUDA_TEXT, DJ__CUDA_WRITES},
     {"--fmad", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
     {"--force-cl-env-setup", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
-    {"--forward-unknown-opts", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
-    {"--forward-unknown-to-host-compiler", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
-    {"--forward-unknown-to-host-linker", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
+    {"--forward-unknown-opts", DJ__CUDA_NONE, DJ__CUDA_PASSES_ON},
+    {"--forward-unknown-to-host-compiler", DJ__CUDA_NONE, DJ__CUDA_PASSES_ON},
+    {"--forward-unknown-to-host-linker", DJ__CUDA_NONE, DJ__CUDA_PASSES_ON},
     {"--frandom-seed", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
     {"--ftemplate-backtrace-limit", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
     {"--ftemplate-depth", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
@@ -266,9 +266,9 @@ static const dj__cuda_option options_table[] = {
     {"-fdevice-time-trace", DJ__CUDA_TEXT, DJ__CUDA_WRITES},
     {"-fmad", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
     {"-force-cl-env-setup", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
-    {"-forward-unknown-opts", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
-    {"-forward-unknown-to-host-compiler", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
-    {"-forward-unknown-to-host-linker", DJ__CUDA_NONE, DJ__CUDA_ALLOWED},
+    {"-forward-unknown-opts", DJ__CUDA_NONE, DJ__CUDA_PASSES_ON},
+    {"-forward-unknown-to-host-compiler", DJ__CUDA_NONE, DJ__CUDA_PASSES_ON},
+    {"-forward-unknown-to-host-linker", DJ__CUDA_NONE, DJ__CUDA_PASSES_ON},
     {"-frandom-seed", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
     {"-ftemplate-backtrace-limit", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
     {"-ftemplate-depth", DJ__CUDA_TEXT, DJ__CUDA_ALLOWED},
@@ -412,6 +412,9 @@ const char *dj__cuda_effect_text(dj__cuda_effect effect)
     case DJ__CUDA_OTHER_PARTS:
         return "what it names takes the place of a part of the toolchain and is not in the key; "
                "choose the toolkit by CUDA_HOME and the host compiler by NVCC_CCBIN";
+    case DJ__CUDA_PASSES_ON:
+        return "what nvcc does not know would reach other tools unchecked; give such flags by "
+               "--compiler-options";
     case DJ__CUDA_RUNS:
         return "the program that it would run is not part of the key";
     case DJ__CUDA_NAMES_LINES:

@@ -31,6 +31,7 @@ typedef enum dj__cuda_effect {
     DJ__CUDA_READS_FLAGS,   /* from a file */
     DJ__CUDA_SETS_HOST,
     DJ__CUDA_OTHER_PARTS, /* of the toolchain than those that are hashed */
+    DJ__CUDA_PASSES_ON,   /* what nvcc does not know, unchecked */
     DJ__CUDA_RUNS,        /* a program that is not part of the toolchain */
     DJ__CUDA_NAMES_LINES, /* line or debug information that the library would not know of */
     DJ__CUDA_SILENCES,    /* warnings of ptxas; allowed if nobody waits for them */

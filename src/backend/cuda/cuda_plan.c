@@ -104,7 +104,8 @@ static void plan_merge(const dj_launch_config *config, dj_cuda_launch_options *o
     }
 }
 
-static dj_status plan_check_switches(const dj_cuda_launch_options *options, dj_error *err)
+static dj_status plan_check_switches(const dj_module *module, const dj_cuda_launch_options *options,
+                                     dj_error *err)
 {
     const struct {
         const char *name;
@@ -118,8 +119,8 @@ static dj_status plan_check_switches(const dj_cuda_launch_options *options, dj_e
         const dj_tri value = switches[i].value;
         if (value != DJ_DEFAULT && value != DJ_OFF && value != DJ_ON) {
             return dj__fail(err, DJ_INVALID_ARGUMENT,
-                            "option %s is %d, expected DJ_DEFAULT, DJ_OFF or DJ_ON",
-                            switches[i].name, (int)value);
+                            "kernel '%s': option %s is %d, expected DJ_DEFAULT, DJ_OFF or DJ_ON",
+                            module->name, switches[i].name, (int)value);
         }
     }
     return DJ_OK;
@@ -181,7 +182,7 @@ static __attribute__((noinline)) dj_status plan_vendor(const dj_module *module,
 {
     dj_cuda_launch_options options;
     plan_merge(config, &options);
-    dj_status status = plan_check_switches(&options, err);
+    dj_status status = plan_check_switches(module, &options, err);
     if (status == DJ_OK) {
         status = plan_check_cluster(module, slot, config, &options, err);
     }

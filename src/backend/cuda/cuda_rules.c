@@ -103,7 +103,6 @@ typedef struct rules_context {
     const char *loud;   /* the check that reads ptxas's warnings; NULL: none */
     bool meaning;       /* else only what the shell would make of them */
     bool host_allowed;  /* -ccbin */
-    bool forwards;      /* what nvcc does not know goes to the host compiler */
 } rules_context;
 
 static dj_status rules_refuse(const rules_context *context, const char *flag, const char *why,
@@ -168,7 +167,7 @@ static dj_status rules_check_unknown(const rules_context *context, const char *f
     if (strchr(flag, '=') != NULL && rules_is_native(flag)) {
         return rules_check_tool(context, DJ__CUDA_OTHER_WORDS, flag, flag, err);
     }
-    return hides || context->forwards ? rules_refuse_effect(context, flag, effect, err) : DJ_OK;
+    return hides ? rules_refuse_effect(context, flag, effect, err) : DJ_OK;
 }
 
 /* What stands where nvcc would look for an option. */
@@ -203,9 +202,12 @@ static dj_status rules_check_meaning(const rules_context *context, const rules_s
     dj_status status = DJ_OK;
     if (state->takes == NULL) {
         status = rules_check_place(context, flag, state->may_take, err);
-        if (status == DJ_OK && option != NULL) {
+        /* As -rdc=false, which is what nvcc does anyway. */
+        const bool off = value != NULL && strcmp(value, "false") == 0 && option != NULL &&
+                         option->effect == DJ__CUDA_OTHER_PRODUCT;
+        if (status == DJ_OK && option != NULL && !off) {
             status = rules_refuse_effect(context, flag, option->effect, err);
-        } else if (status == DJ_OK) {
+        } else if (status == DJ_OK && option == NULL) {
             status = rules_check_unknown(context, flag, err);
         }
     }
@@ -281,14 +283,6 @@ static bool rules_have(const char *const *flags, size_t count, const char *const
     return false;
 }
 
-static bool rules_forward(const char *const *flags, size_t count)
-{
-    static const char *const names[] = {"-forward-unknown-to-host-compiler",
-                                        "--forward-unknown-to-host-compiler",
-                                        "-forward-unknown-opts", "--forward-unknown-opts", NULL};
-    return rules_have(flags, count, names);
-}
-
 dj_status dj__cuda_check_flags(const char *origin, const char *const *flags, size_t count,
                                const char *loud, dj_error *err)
 {
@@ -296,7 +290,6 @@ dj_status dj__cuda_check_flags(const char *origin, const char *const *flags, siz
         .origin = origin,
         .loud = loud,
         .meaning = true,
-        .forwards = rules_forward(flags, count),
     };
     return rules_check(&context, flags, count, err);
 }
@@ -362,7 +355,6 @@ static dj_status rules_check_words(const char *name, const char *text, const cha
             .loud = loud,
             .meaning = true,
             .host_allowed = true,
-            .forwards = rules_forward(dj__strlist_items(&words), words.count),
         };
         status = rules_check(&context, dj__strlist_items(&words), words.count, err);
     }

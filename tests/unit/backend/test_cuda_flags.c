@@ -45,8 +45,15 @@ static void test_cuda_flags_older_standard(void **state)
         &fixture, "--gpu-architecture=sm_90a -O3 --compiler-options=-O3 "
                   "--ptxas-options=--register-usage-level=10 -std=c++17 --compiler-options=-fPIC "
                   "--expt-relaxed-constexpr --expt-extended-lambda");
-    static const char *const extra[] = {"-std=c++17"};
+    static const char *const words[] = {"-std", "c++17"};
     fixture.cuda.cpp_standard = "20";
+    fixture.options.extra_flags = words;
+    fixture.options.num_extra_flags = 2;
+    test_cuda_flags_expect(&fixture,
+                           "--gpu-architecture=sm_90a -O3 --compiler-options=-O3 "
+                           "--ptxas-options=--register-usage-level=10 --compiler-options=-fPIC "
+                           "--expt-relaxed-constexpr --expt-extended-lambda -std c++17");
+    static const char *const extra[] = {"-std=c++17"};
     fixture.options.extra_flags = extra;
     fixture.options.num_extra_flags = 1;
     test_cuda_flags_expect(&fixture,
@@ -64,7 +71,7 @@ static void test_cuda_flags_all(void **state)
     static const char *const extra[] = {"-DB=2", "-DA=3"};
     test_cuda_flags_setup(&fixture);
     fixture.options.arch = "100f";
-    fixture.options.optimize_level = "s";
+    fixture.options.optimize_level = "1";
     fixture.options.fast_math = DJ_ON;
     fixture.options.flags = flags;
     fixture.options.num_flags = 1;
@@ -78,7 +85,7 @@ static void test_cuda_flags_all(void **state)
     fixture.cuda.with_line_info = DJ_ON;
     fixture.cuda.dump_ptx = DJ_ON;
     test_cuda_flags_expect(
-        &fixture, "--gpu-architecture=sm_100f -Os --compiler-options=-Os --use_fast_math "
+        &fixture, "--gpu-architecture=sm_100f -O1 --compiler-options=-O1 --use_fast_math "
                   "--ptxas-options=--register-usage-level=0 --ptxas-options=--verbose "
                   "--ptxas-options=--warn-on-spills --ptxas-options=--warn-on-local-memory-usage "
                   "--generate-line-info -std=c++17 -DA=1 -DB=2 -DA=3");
@@ -179,7 +186,7 @@ static void test_cuda_flags_values(void **state)
         fixture.options.arch = good[i];
         assert_int_equal(cuda_fixture_flags(&fixture), DJ_OK);
     }
-    static const char *const levels[] = {"4", "fast", "33", "-1", "g"};
+    static const char *const levels[] = {"4", "fast", "33", "-1", "g", "s"};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         fixture.options.optimize_level = levels[i];
         test_cuda_flags_refuse(&fixture, "invalid optimize_level");
@@ -328,20 +335,21 @@ static void test_cuda_flags_hidden(void **state)
         {"-Xcompiler=--prefix=/dir", NULL, parts},
         {"-Xcompiler=-no-canonical-prefixes", NULL, parts},
         {"-Xcompiler=--gcc-toolchain=/x", NULL, parts},
-        {"-forward-unknown-to-host-compiler", "-B/dir", parts},
         {"-noprof", NULL, parts},
         {"-ldir=/x", NULL, parts},
         {"--target-directory", "x", parts},
         {"-Xcompiler=-fplugin=/x.so", NULL, runs},
         {"--compiler-options", "-wrapper,gdb", runs},
-        {"-forward-unknown-opts", "-fplugin=/x.so", runs},
         {"--all-prefix=time", NULL, runs},
         {"-time", "f", writes},
         {"-fdevice-time-trace=f", NULL, writes},
         {"-MF", "f", writes},
         {"-Xcompiler=-MD,-MF,f", NULL, writes},
         {"-Xcompiler=-of", NULL, writes},
-        {"-forward-unknown-opts", "-fdump-tree-all", writes},
+        {"-forward-unknown-opts", "-fdump-tree-all", "would reach other tools unchecked"},
+        {"-forward-unknown-to-host-compiler", NULL, "would reach other tools unchecked"},
+        {"-Xcicc=--xref=/x", NULL, writes},
+        {"-Xcudafe=--error_output=/x", NULL, writes},
         {"-Xptxas=-o,f", NULL, writes},
         {"-ewp", NULL, product},
         {"--extensible-whole-program", NULL, product},
@@ -400,7 +408,8 @@ static void test_cuda_flags_hidden(void **state)
         {"--frandom-seed", "-w"},
         {"-unknown-to-us", "value"},
         {"-default-of-a-newer-nvcc", NULL},
-        {"-forward-unknown-to-host-compiler", "-ffast-math"},
+        {"-rdc=false", NULL},
+        {"--relocatable-device-code=false", NULL},
         {"-DX='c'", NULL},
         {"-O", "3"},
         {"-lfoo", "-L/x"},

@@ -229,6 +229,27 @@ static void log_is_given_again_on_hits(void **state)
     dj__strbuf_fini(&text);
 }
 
+/* The runtime's own on_log as well as the call's. */
+static void log_of_the_defaults_is_given_on_hits(void **state)
+{
+    (void)state;
+    dj__strbuf text;
+    dj__strbuf_init(&text, 1000);
+    dj_compile_options defaults = DJ_COMPILE_OPTIONS_INIT;
+    defaults.on_log = collect;
+    defaults.on_log_user = &text;
+    dj_config config = DJ_CONFIG_INIT;
+    config.compile_defaults = &defaults;
+    dj_runtime *runtime = fake_runtime(&config);
+    for (int i = 0; i < 3; i++) {
+        dj__strbuf_clear(&text);
+        dj_kernel_release(fake_compile_ok(runtime, "t", "#warn", NULL));
+        assert_string_equal(dj__strbuf_str(&text), "kernel.c:1: warning: as asked\n");
+    }
+    dj_runtime_release(runtime);
+    dj__strbuf_fini(&text);
+}
+
 static void refused_binary_is_rebuilt_once(void **state)
 {
     (void)state;
@@ -503,6 +524,7 @@ int main(void)
         TEST(larger_structs),
         TEST(source_is_binary),
         TEST(build_gives_a_directory),
+        TEST(log_of_the_defaults_is_given_on_hits),
         TEST(log_is_given_again_on_hits),
         TEST(refused_binary_is_rebuilt_once),
         TEST(warm_without_a_toolchain),
