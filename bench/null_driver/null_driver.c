@@ -133,6 +133,13 @@ dj__cu_result cuCtxGetCurrent(dj__cu_context *context)
     return DJ__CU_SUCCESS;
 }
 
+dj__cu_result cuCtxGetId(dj__cu_context context, unsigned long long *id)
+{
+    (void)context;
+    *id = 1;
+    return DJ__CU_SUCCESS;
+}
+
 dj__cu_result cuCtxSetCurrent(dj__cu_context context)
 {
     (void)context;

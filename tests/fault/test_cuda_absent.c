@@ -41,7 +41,7 @@ static void too_old(void **state)
     char path[600];
     snprintf(path, sizeof(path), "%s/standin_cuda/libcuda_old.so.1", getenv("DJ_TEST_BIN_DIR"));
     setenv("DJ_JIT_CUDA_LIBRARY", path, 1);
-    expect_open(DJ_INCOMPATIBLE, "cuLibraryLoadData needs driver 12.0 or newer");
+    expect_open(DJ_INCOMPATIBLE, "cuCtxGetId needs driver 12.0 or newer");
     expect_open(DJ_INCOMPATIBLE, "11.8");
 }
 

@@ -76,9 +76,10 @@ static bool cannot_be_clean(const char *call)
 /* Calls whose failure the library can do without; those of a context that went are tried again. */
 static bool may_be_overlooked(const char *call, int code)
 {
-    static const char *const calls[] = {"cuDriverGetVersion",   "cuThreadExchangeStreamCaptureMode",
-                                        "cuCtxGetCurrent",      "cuCtxGetDevice",
-                                        "cuKernelGetParamInfo", "cuLibraryUnload"};
+    static const char *const calls[] = {"cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",
+                                        "cuCtxGetCurrent",    "cuCtxGetDevice",
+                                        "cuCtxGetId",         "cuKernelGetParamInfo",
+                                        "cuLibraryUnload"};
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         if (strcmp(call, calls[i]) == 0) {
             return true;

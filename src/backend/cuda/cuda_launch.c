@@ -3,8 +3,9 @@
  * A launch: the current context, the kernel's function in it, the driver's call. No lock, no
  * allocation, no log, unless something happens for the first time or goes wrong.
  *
- * A context can be reset by others between two launches. That is not looked for beforehand; the
- * driver's answer tells, and the launch is tried once more with a new function.
+ * A context that others have reset has another id, so its old functions are not used. If the
+ * driver refuses a handle or the context all the same, the launch is tried once more with a new
+ * function.
  */
 #include "backend/cuda/cuda_error.h"
 #include "backend/cuda/cuda_plan.h"
@@ -207,11 +208,10 @@ __attribute__((hot, aligned(64))) dj_status dj__cuda_launch(dj_driver *driver, d
                                                             dj_error *err)
 {
     dj__cu_launch_config native;
-    dj__cu_context context = NULL;
     /* The driver takes parameters as void *, and only reads them. */
     void **const params = num_args > 0 ? (void **)(uintptr_t)args : NULL;
-    (void)driver->api.cuCtxGetCurrent(&context); /* an error shows in what follows */
-    dj__cuda_slot *const slot = dj__cuda_slot_find(module, context);
+    dj__cuda_slot *const slot =
+        dj__cuda_slot_find(module, dj__cuda_context_id(&driver->api)); /* none: 0 has no slot */
     if (__builtin_expect(slot == NULL || !dj__cuda_plan_usual(slot, config), 0)) {
         return launch_planned(driver, module, config, params, slot, err);
     }

@@ -3,6 +3,9 @@
  * Modules: a CUlibrary with one kernel, and the kernel's function in each context in which it was
  * launched ("slots"). A library belongs to no context; functions do.
  *
+ * Contexts are told apart by their ids: a primary context that was reset comes back at its old
+ * address, and to launch a function from before is to hand the driver memory it has freed.
+ *
  * Slots are constant but for two atomics. New ones are put in front and none is removed before the
  * module ends, so that launches walk the list without a lock; the first fits almost always.
  */
@@ -13,7 +16,7 @@
 #include "backend/cuda/cuda_driver.h"
 
 typedef struct dj__cuda_slot {
-    dj__cu_context context;
+    unsigned long long context; /* its id */
     dj__cu_function function;
     struct dj__cuda_slot *next;
     /* What the usual launch is within; for one that is not, the exact limits decide. See
@@ -63,8 +66,8 @@ dj_status dj__cuda_module_refused(const dj_driver *driver, const dj_module *modu
 /* The slot of the thread's context, made if needed; makes a context current if there is none. */
 dj_status dj__cuda_slot_get(dj_driver *driver, dj_module *module, dj__cuda_slot **out,
                             dj_error *err);
-/* The same, but asks the driver again: the context may have been reset, which leaves its address
- * and ends its functions. `lost`: the driver has said that the context is not valid. */
+/* The same, but asks the driver for the function again. `lost`: the driver has said that the
+ * context is not valid. */
 dj_status dj__cuda_slot_renew(dj_driver *driver, dj_module *module, bool lost, dj__cuda_slot **out,
                               dj_error *err);
 /* Lets launches use `bytes` of dynamic shared memory. */
@@ -75,7 +78,15 @@ dj__cu_result dj__cuda_slot_allow_nonportable(const dj__cuda_api *api, dj_module
                                               dj__cuda_slot *slot);
 void dj__cuda_slots_free(dj_module *module);
 
-static inline dj__cuda_slot *dj__cuda_slot_find(const dj_module *module, dj__cu_context context)
+/* The id of the thread's context; 0 if it has none that is valid. */
+static inline unsigned long long dj__cuda_context_id(const dj__cuda_api *api)
+{
+    unsigned long long id = 0;
+    (void)api->cuCtxGetId(NULL, &id);
+    return id;
+}
+
+static inline dj__cuda_slot *dj__cuda_slot_find(const dj_module *module, unsigned long long context)
 {
     dj__cuda_slot *slot = atomic_load_explicit(&module->slots, memory_order_acquire);
     while (slot != NULL && slot->context != context) {

@@ -84,7 +84,7 @@ static void slot_fill_usual(dj__cuda_slot *slot)
     slot->usual_grid_yz = slot_bits(slot_min(slot->max_grid[1], slot->max_grid[2]));
 }
 
-static void slot_fill(const dj_module *module, dj__cuda_slot *slot, dj__cu_context context,
+static void slot_fill(const dj_module *module, dj__cuda_slot *slot, unsigned long long context,
                       dj__cu_function function, const dj_cuda_device *device,
                       const slot_facts *facts)
 {
@@ -104,7 +104,7 @@ static void slot_fill(const dj_module *module, dj__cuda_slot *slot, dj__cu_conte
 }
 
 /* Puts a slot for this function in front, or mends the one that has it. The lock is held. */
-static dj_status slot_put(dj_module *module, dj__cu_context context, dj__cu_function function,
+static dj_status slot_put(dj_module *module, unsigned long long context, dj__cu_function function,
                           const dj_cuda_device *device, const slot_facts *facts,
                           dj__cuda_slot **out, dj_error *err)
 {
@@ -138,6 +138,7 @@ static dj_status slot_make(dj_driver *driver, dj_module *module, bool lost, dj__
     const dj_cuda_device *device = NULL;
     dj__cu_context context = NULL;
     dj__cu_function function = NULL;
+    unsigned long long id = 0;
     dj__cu_result result = DJ__CU_CONTEXT_IS_DESTROYED;
     slot_facts facts;
     for (int attempt = lost ? 1 : 0; attempt < 2 && dj__cuda_error_is_stale(result); attempt++) {
@@ -150,6 +151,9 @@ static dj_status slot_make(dj_driver *driver, dj_module *module, bool lost, dj__
         result = api->cuKernelGetFunction(&function, module->kernel);
         if (result == DJ__CU_SUCCESS) {
             result = slot_ask(api, function, &facts);
+        }
+        if (result == DJ__CU_SUCCESS) {
+            result = api->cuCtxGetId(NULL, &id);
         }
         dj__cuda_unrelax(api, mode);
     }
@@ -164,7 +168,7 @@ static dj_status slot_make(dj_driver *driver, dj_module *module, bool lost, dj__
         return dj__cuda_fail(api, err, result, "%s: cannot load kernel '%s' on %s", module->path,
                              module->name, device->name);
     }
-    return slot_put(module, context, function, device, &facts, out, err);
+    return slot_put(module, id, function, device, &facts, out, err);
 }
 
 dj_status dj__cuda_slot_get(dj_driver *driver, dj_module *module, dj__cuda_slot **out,
@@ -177,7 +181,8 @@ dj_status dj__cuda_slot_get(dj_driver *driver, dj_module *module, dj__cuda_slot 
         return status;
     }
     pthread_mutex_lock(&module->lock);
-    *out = dj__cuda_slot_find(module, context); /* another thread may have been here */
+    /* Another thread may have been here. */
+    *out = dj__cuda_slot_find(module, dj__cuda_context_id(&driver->api));
     if (*out == NULL) {
         status = slot_make(driver, module, false, out, err);
     }

@@ -10,6 +10,7 @@ enum { MAX_STACK = 16 };
 
 static standin_context primaries[STANDIN_DEVICES];
 static standin_context *created;
+static unsigned long long last_id;
 static _Thread_local standin_context *stack[MAX_STACK];
 static _Thread_local size_t depth;
 
@@ -101,6 +102,7 @@ dj__cu_result cuDevicePrimaryCtxRetain(dj__cu_context *context, dj__cu_device de
             primary->device = device;
             primary->primary = true;
             primary->alive = true;
+            primary->id = ++last_id;
             primary->generation++;
         }
         primary->references++;
@@ -163,6 +165,7 @@ static dj__cu_result create_context(dj__cu_context *context, int device)
     }
     made->device = device;
     made->alive = true;
+    made->id = ++last_id;
     made->generation = 1;
     made->next = created;
     created = made;
@@ -238,6 +241,25 @@ dj__cu_result cuCtxGetCurrent(dj__cu_context *context)
     }
     if (result == DJ__CU_SUCCESS) {
         *context = standin_current();
+    }
+    return standin_leave(result);
+}
+
+dj__cu_result cuCtxGetId(dj__cu_context context, unsigned long long *id)
+{
+    dj__cu_result result = standin_enter(__func__, STANDIN_NEEDS_INIT);
+    const standin_context *of = context != NULL ? context : standin_current();
+    if (result == DJ__CU_SUCCESS && (id == NULL || (context != NULL && !is_context(context)))) {
+        result = DJ__CU_INVALID_VALUE;
+    }
+    if (result == DJ__CU_SUCCESS && of == NULL) {
+        result = DJ__CU_INVALID_CONTEXT;
+    }
+    if (result == DJ__CU_SUCCESS && !of->alive) {
+        result = DJ__CU_CONTEXT_IS_DESTROYED;
+    }
+    if (result == DJ__CU_SUCCESS) {
+        *id = of->id;
     }
     return standin_leave(result);
 }

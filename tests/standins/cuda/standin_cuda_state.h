@@ -43,9 +43,10 @@ typedef struct dj__cu_context_st {
     int device;
     bool primary;
     bool alive;
-    unsigned references; /* of a primary context */
-    unsigned generation; /* grows with each reset: older functions are void */
-    int lost;            /* the error that this context is left with */
+    unsigned references;   /* of a primary context */
+    unsigned long long id; /* of this life; never used again */
+    unsigned generation;   /* grows with each reset: older functions are void */
+    int lost;              /* the error that this context is left with */
 } standin_context;
 
 typedef struct dj__cu_stream_st {

@@ -37,6 +37,7 @@ typedef struct fake_function {
 typedef struct fake_context {
     int device;
     atomic_bool alive;
+    atomic_int lives; /* a context that comes back has another id */
 } fake_context;
 
 /* Everything starts at zero; fake_reset gives two devices of architecture 9.0. */
@@ -202,7 +203,9 @@ static dj__cu_result fake_cuDevicePrimaryCtxRetain(dj__cu_context *context, dj__
         return spoiled;
     }
     atomic_fetch_add(&fake.retains, 1);
-    atomic_store(&fake.contexts[device - 40].alive, true);
+    if (!atomic_exchange(&fake.contexts[device - 40].alive, true)) {
+        atomic_fetch_add(&fake.contexts[device - 40].lives, 1);
+    }
     *context = fake_handle(device - 40);
     return 0;
 }
@@ -230,6 +233,18 @@ static dj__cu_result fake_check(void)
         return DJ__CU_INVALID_CONTEXT;
     }
     return atomic_load(&fake.contexts[fake_current - 1].alive) ? 0 : DJ__CU_CONTEXT_IS_DESTROYED;
+}
+
+static dj__cu_result fake_cuCtxGetId(dj__cu_context context, unsigned long long *id)
+{
+    assert_null(context); /* the current one is asked for */
+    const dj__cu_result result = fake_check();
+    if (result == 0) {
+        *id = (unsigned long long)(fake_current +
+                                   FAKE_CONTEXTS *
+                                       atomic_load(&fake.contexts[fake_current - 1].lives));
+    }
+    return result;
 }
 
 static dj__cu_result fake_cuCtxGetDevice(dj__cu_device *device)

@@ -36,9 +36,10 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
     return __real_pthread_mutex_lock(mutex);
 }
 
-static dj__cu_result cost_current(dj__cu_context *context)
+static dj__cu_result cost_id(dj__cu_context context, unsigned long long *id)
 {
-    *context = fake_handle(0);
+    (void)context;
+    *id = 1 + FAKE_CONTEXTS; /* as the fake's, of its first context */
     return 0;
 }
 
@@ -56,7 +57,7 @@ static void cost_prepare(cuda_fixture *fixture)
 {
     fake_reset();
     cuda_fixture_start(fixture);
-    fixture->driver->api.cuCtxGetCurrent = cost_current;
+    fixture->driver->api.cuCtxGetId = cost_id;
     fixture->driver->api.cuLaunchKernelEx = cost_launch;
 }
 

@@ -67,7 +67,7 @@ static void test_fake_faults(void **state)
     test_fake_fails("signal", DJ_COMPILE, "command failed with exit code 137");
     test_fake_fails("noptx", DJ_COMPILE, "NVCC did not produce a valid PTX");
     test_fake_fails("emptyptx", DJ_COMPILE, "kernel.ptx is empty");
-    test_fake_fails("emptyptx", DJ_COMPILE, "standin_nvcc --ptx --output-file kernel.ptx ");
+    test_fake_fails("emptyptx", DJ_COMPILE, " --ptx --output-file kernel.ptx ");
     test_fake_fails("arch=80", DJ_COMPILE, "it is for architecture 80, but 90a was asked for");
 }
 
