@@ -171,8 +171,7 @@ dj_status dj__cuda_device_attribute(dj_driver *driver, int ordinal, int attribut
         *value = 0;
         return dj__fail_native(err, DJ_INVALID_ARGUMENT, DJ__CUDA_ORIGIN, result,
                                "the driver (CUDA %d.%d) knows no device attribute %d",
-                               driver->library.version / 1000, driver->library.version % 1000 / 10,
-                               attribute);
+                               DJ__CUDA_VERSION(driver->library.version), attribute);
     }
     if (result != DJ__CU_SUCCESS) {
         return dj__cuda_fail(&driver->api, err, result, "cannot get attribute %d of CUDA device %d",

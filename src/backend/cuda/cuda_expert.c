@@ -164,13 +164,13 @@ dj_status dj__cuda_symbol(dj_driver *driver, const char *name, int version, void
         *out = dj__dl_symbol(driver->library.handle, name);
         return *out != NULL ? DJ_OK
                             : dj__fail(err, DJ_NOT_FOUND, "%s (CUDA %d.%d) exports no symbol '%s'",
-                                       driver->library.name, have / 1000, have % 1000 / 10, name);
+                                       driver->library.name, DJ__CUDA_VERSION(have), name);
     }
     if (api->cuGetProcAddress == NULL) {
         return dj__fail(err, DJ_INCOMPATIBLE,
                         "%s: cuGetProcAddress_v2 needs driver 12.0 or newer, this one supports "
                         "CUDA %d.%d",
-                        driver->library.name, have / 1000, have % 1000 / 10);
+                        driver->library.name, DJ__CUDA_VERSION(have));
     }
     const dj__cu_result result = api->cuGetProcAddress(name, out, version, 0, &found);
     if (result == DJ__CU_SUCCESS && found == EXPERT_FOUND && *out != NULL) {
@@ -180,14 +180,13 @@ dj_status dj__cuda_symbol(dj_driver *driver, const char *name, int version, void
     if (found == EXPERT_VERSION_NOT_SUFFICIENT) {
         return dj__fail_native(err, DJ_NOT_FOUND, DJ__CUDA_ORIGIN, result,
                                "'%s' is newer than the CUDA version asked for (%d.%d)", name,
-                               version / 1000, version % 1000 / 10);
+                               DJ__CUDA_VERSION(version));
     }
     if (found != EXPERT_FOUND || result == DJ__CU_SUCCESS || result == DJ__CU_NOT_FOUND) {
         return dj__fail_native(err, DJ_NOT_FOUND, DJ__CUDA_ORIGIN, result,
                                "the driver (CUDA %d.%d) has no function '%s' of CUDA %d.%d or "
                                "older",
-                               have / 1000, have % 1000 / 10, name, version / 1000,
-                               version % 1000 / 10);
+                               DJ__CUDA_VERSION(have), name, DJ__CUDA_VERSION(version));
     }
     return dj__cuda_fail(api, err, result, "cannot look up '%s'", name);
 }

@@ -80,7 +80,7 @@ static void library_words(const dj__cuda_api *api, char *out, size_t size)
 {
     int version = 0;
     if (api->cuDriverGetVersion != NULL && api->cuDriverGetVersion(&version) == DJ__CU_SUCCESS) {
-        snprintf(out, size, "supports CUDA %d.%d", version / 1000, version % 1000 / 10);
+        snprintf(out, size, "supports CUDA %d.%d", DJ__CUDA_VERSION(version));
     } else {
         snprintf(out, size, "does not say its version");
     }

@@ -6,6 +6,9 @@
 #include "backend/cuda/cuda_api.h"
 #include "base/env.h"
 
+/* The two arguments for the format "CUDA %d.%d" of a version such as 13000. */
+#define DJ__CUDA_VERSION(version) (version) / 1000, (version) % 1000 / 10
+
 typedef struct dj__cuda_library {
     void *handle;   /* never closed: what the driver has started in this process stays */
     char name[256]; /* as it was opened, for messages */

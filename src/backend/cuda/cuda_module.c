@@ -122,8 +122,8 @@ dj_status dj__cuda_module_refused(const dj_driver *driver, const dj_module *modu
         err, DJ_INCOMPATIBLE, DJ__CUDA_ORIGIN, result,
         "%s: the driver (CUDA %d.%d) does not run this binary for architecture %s on %s "
         "(architecture %s): %s; %s",
-        module->path, driver->library.version / 1000, driver->library.version % 1000 / 10,
-        module->cubin.info.arch, device->name, device->arch, text,
+        module->path, DJ__CUDA_VERSION(driver->library.version), module->cubin.info.arch,
+        device->name, device->arch, text,
         same ? "update the driver, or compile with a CUDA toolkit that is not newer than it"
              : "compile for the device's architecture (leave arch unset)");
 }

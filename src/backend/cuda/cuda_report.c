@@ -22,8 +22,7 @@ void dj__cuda_report_driver(dj_driver *driver, dj_report_fn visit, void *user)
     dj__strbuf_init(&text, REPORT_LIMIT);
     dj__strbuf_puts(&text, library->name);
     if (library->version > 0) {
-        dj__strbuf_printf(&text, ", supports CUDA %d.%d", library->version / 1000,
-                          library->version % 1000 / 10);
+        dj__strbuf_printf(&text, ", supports CUDA %d.%d", DJ__CUDA_VERSION(library->version));
     }
     report_put(visit, user, "driver", false, &text);
     dj__strbuf_fini(&text);
