@@ -147,16 +147,29 @@ dj_status dj__listing_visit(dj__root *root, dj_verify level, dj_cache_entry_fn v
 /* Builds keep the source before they publish: a copy without an entry may still get one. */
 #define LISTING_SOURCE_AGE 3600
 
-static bool listing_has_digest(const dj__strlist *entries, const char *digest)
+static int listing_compare(const void *left, const void *right)
 {
-    for (size_t i = 0; i < entries->count; i++) {
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* The digests of those names that are entries', sorted. */
+static void listing_digests(const dj__strlist *names, dj__strlist *digests)
+{
+    for (size_t i = 0; i < names->count; i++) {
         size_t tag_size;
-        if (dj__entry_name_parse(entries->items[i], &tag_size) &&
-            strcmp(entries->items[i] + tag_size + 1, digest) == 0) {
-            return true;
+        if (dj__entry_name_parse(names->items[i], &tag_size)) {
+            dj__strlist_add(digests, names->items[i] + tag_size + 1);
         }
     }
-    return false;
+    if (digests->count > 1) {
+        qsort(digests->items, digests->count, sizeof(digests->items[0]), listing_compare);
+    }
+}
+
+static bool listing_has_digest(const dj__strlist *digests, const char *digest)
+{
+    return digests->count > 0 && bsearch(&digest, digests->items, digests->count,
+                                         sizeof(digests->items[0]), listing_compare) != NULL;
 }
 
 /* Removes the source copies whose entries are gone: of those in `removed`, and of any that has been
@@ -165,12 +178,21 @@ static void listing_remove_sources(dj__root *root, int fd, int entries, const dj
 {
     int sources = -1;
     dj__strlist names;
-    dj__strlist left;
+    dj__strlist left_names;
+    dj__strlist left; /* digests, as `gone` */
+    dj__strlist gone;
     dj__strlist_init(&names);
+    dj__strlist_init(&left_names);
     dj__strlist_init(&left);
+    dj__strlist_init(&gone);
     if (dj__root_open_sub(root, fd, DJ__DIR_SOURCES, false, &sources, NULL) != DJ_OK ||
-        dj__list_dir(sources, &names) != 0 || dj__list_dir(entries, &left) != 0 ||
-        dj__strlist_ok(&left, NULL) != DJ_OK) {
+        dj__list_dir(sources, &names) != 0 || dj__list_dir(entries, &left_names) != 0 ||
+        dj__strlist_ok(&left_names, NULL) != DJ_OK) {
+        goto out;
+    }
+    listing_digests(&left_names, &left);
+    listing_digests(removed, &gone);
+    if (dj__strlist_ok(&left, NULL) != DJ_OK) {
         goto out;
     }
     const int64_t now = (int64_t)time(NULL);
@@ -181,13 +203,15 @@ static void listing_remove_sources(dj__root *root, int fd, int entries, const dj
             fstatat(sources, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        if (listing_has_digest(removed, name) || now - (int64_t)st.st_mtime > LISTING_SOURCE_AGE) {
+        if (listing_has_digest(&gone, name) || now - (int64_t)st.st_mtime > LISTING_SOURCE_AGE) {
             (void)dj__remove_tree_at(sources, name);
         }
     }
 out:
     dj__strlist_fini(&names);
+    dj__strlist_fini(&left_names);
     dj__strlist_fini(&left);
+    dj__strlist_fini(&gone);
     dj__root_close(-1, sources);
 }
 
