@@ -42,11 +42,15 @@ dj_status dj__compile_set_import(const dj_compile_options *in, dj__compile_set *
 dj_status dj__launch_set_import(const dj_launch_options *in, dj__launch_set *out, dj_error *err);
 /* True if the struct, and those it points to, are of the size known here: no import is needed. */
 bool dj__compile_options_known(const dj_compile_options *options);
+/* The same of a launch's, which nothing validates later: so its switches must be good, too. */
 static inline bool dj__launch_options_known(const dj_launch_options *options)
 {
-    return options->size == sizeof(*options) &&
-           (options->host == NULL || options->host->size == sizeof(*options->host)) &&
-           (options->cuda == NULL || options->cuda->size == sizeof(*options->cuda));
+    const dj_host_launch_options *host = options->host;
+    const dj_cuda_launch_options *cuda = options->cuda;
+    return options->size == sizeof(*options) && (host == NULL || host->size == sizeof(*host)) &&
+           (cuda == NULL ||
+            (cuda->size == sizeof(*cuda) && (unsigned)cuda->cooperative <= DJ_ON &&
+             (unsigned)cuda->enable_pdl <= DJ_ON && (unsigned)cuda->nonportable_cluster <= DJ_ON));
 }
 /* A shallow copy whose vendor pointers lead into itself. */
 void dj__compile_set_assign(dj__compile_set *to, const dj__compile_set *from);

@@ -104,28 +104,6 @@ static void plan_merge(const dj_launch_config *config, dj_cuda_launch_options *o
     }
 }
 
-static dj_status plan_check_switches(const dj_module *module, const dj_cuda_launch_options *options,
-                                     dj_error *err)
-{
-    const struct {
-        const char *name;
-        dj_tri value;
-    } switches[] = {
-        {"cooperative", options->cooperative},
-        {"enable_pdl", options->enable_pdl},
-        {"nonportable_cluster", options->nonportable_cluster},
-    };
-    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
-        const dj_tri value = switches[i].value;
-        if (value != DJ_DEFAULT && value != DJ_OFF && value != DJ_ON) {
-            return dj__fail(err, DJ_INVALID_ARGUMENT,
-                            "kernel '%s': option %s is %d, expected DJ_DEFAULT, DJ_OFF or DJ_ON",
-                            module->name, switches[i].name, (int)value);
-        }
-    }
-    return DJ_OK;
-}
-
 static dj_status plan_fail_feature(const dj_module *module, const dj__cuda_slot *slot,
                                    const char *feature, const char *needs, dj_error *err)
 {
@@ -182,10 +160,7 @@ static __attribute__((noinline)) dj_status plan_vendor(const dj_module *module,
 {
     dj_cuda_launch_options options;
     plan_merge(config, &options);
-    dj_status status = plan_check_switches(module, &options, err);
-    if (status == DJ_OK) {
-        status = plan_check_cluster(module, slot, config, &options, err);
-    }
+    const dj_status status = plan_check_cluster(module, slot, config, &options, err);
     if (status != DJ_OK) {
         return status;
     }

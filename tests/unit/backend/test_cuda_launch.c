@@ -212,9 +212,6 @@ static void attributes(void **state)
     assert_int_equal(fake.config.num_attributes, 0);
     assert_int_equal(fake.sets, 0);
 
-    cuda.cooperative = (dj_tri)77;
-    expect_refusal(&call, DJ_INVALID_ARGUMENT, "option cooperative is 77");
-
     cuda.cluster = (dj_dim3){2, 0, 0};
     cuda.cooperative = DJ_ON;
     cuda.enable_pdl = DJ_ON;

@@ -149,6 +149,34 @@ static void dimensions_left_out(void **state)
     assert_int_equal(dj_launch(kernel, &longer.options, DJ_ARGS(out, n), NULL), DJ_UNSUPPORTED);
 }
 
+/* The import says what is wrong, and no driver sees it. */
+static void switches_that_are_none(void **state)
+{
+    (void)state;
+    float *out = NULL;
+    int n = 0;
+    dj_error err;
+    dj_launch_options options = DJ_LAUNCH_OPTIONS_INIT;
+    dj_cuda_launch_options cuda = DJ_CUDA_LAUNCH_OPTIONS_INIT;
+    options.grid.x = options.block.x = 1;
+    options.cuda = &cuda;
+    dj_tri *const switches[] = {&cuda.cooperative, &cuda.enable_pdl, &cuda.nonportable_cluster};
+    static const char *const words[] = {"option cooperative is 77", "option enable_pdl is 77",
+                                        "option nonportable_cluster is 77"};
+    const int launches = world.launches;
+    for (size_t i = 0; i < 3; i++) {
+        *switches[i] = (dj_tri)77;
+        assert_int_equal(dj_launch(kernel, &options, DJ_ARGS(out, n), &err), DJ_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, words[i]));
+        *switches[i] = (dj_tri)-1;
+        assert_int_equal(dj_launch(kernel, &options, DJ_ARGS(out, n), &err), DJ_INVALID_ARGUMENT);
+        *switches[i] = DJ_ON;
+    }
+    assert_int_equal(world.launches, launches);
+    assert_int_equal(dj_launch(kernel, &options, DJ_ARGS(out, n), &err), DJ_OK);
+    assert_int_equal(world.launches, launches + 1);
+}
+
 static void null_and_released(void **state)
 {
     (void)state;
@@ -187,6 +215,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(any_number_of_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(dimensions_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(switches_that_are_none, setup, teardown),
         cmocka_unit_test_setup_teardown(null_and_released, setup, teardown),
         cmocka_unit_test_setup_teardown(used_after_release, setup, teardown),
     };
